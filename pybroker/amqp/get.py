@@ -69,7 +69,7 @@ class Get:
     def _hand_over(self, entry: "Entry") -> list[bytes]:
         channel, queue, run = self._channel, self._queue, entry.run
         session = channel.session
-        session.broker.delivered += 1
+        session.delivered += 1
         tag = channel.next_tag
         channel.next_tag = tag + 1
         if not self._no_ack:

@@ -177,6 +177,7 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     assert exchange is not None
     exchange.publish_in += n
     exchange.publish_out += out
+    session.published += n
     if channel.confirms is not None:
         _confirm(channel, channel.confirms, n, receipt)
     return n

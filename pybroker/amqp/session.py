@@ -326,6 +326,7 @@ class AmqpSession(SessionState):
         self.end_channels(self.reason or reason)
         if self.state is not State.HEADER:
             connection_events.connection_closed(self, self.reason or reason)
+        self.broker.session_ended(self)
         self.leave()
         self.credit.end()
         self.broker.beating.pop(self, None)

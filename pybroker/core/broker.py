@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from pybroker.core.channel.credit import Credit
     from pybroker.core.channel.state import SessionState
+    from pybroker.core.queue.queue import Queue
     from pybroker.core.routing.publish import Route
     from pybroker.core.settings import Settings
     from pybroker.core.stats.drops import DropCounts
@@ -129,8 +130,11 @@ class Broker:
         self.epoch = clock.timestamp_ms // 1000
         self.started_ms = clock.now_ms
         self.message_sizes = MessageSizes()
-        self.confirmed = self.delivered = self.acked = self.returned = self.unroutable = 0
+        self.confirmed = self.acked = self.returned = self.unroutable = 0
+        self.delivered_before = 0  # to operators, and by sessions that have ended
         self.losses: DropCounts | None = None  # somebody wants to know what became of messages that are in no queue
+        self.queue_end_observers: list[Callable[[Queue, int], None]] = []  # with the messages that it had
+        self.session_end_observers: list[Callable[[SessionState], None]] = []
         self.timeouts_differ = False  # a queue has, or had, a consumer timeout of its own
         self.reply_consumers: dict[str, Any] = {}
         self._warned: dict[str, int] = {}
@@ -156,6 +160,17 @@ class Broker:
     def published(self) -> int:
         """Return how many messages publishers have sent since the start."""
         return self.message_sizes.messages
+
+    @property
+    def delivered(self) -> int:
+        """Return how many messages were delivered since the start; a walk over the sessions."""
+        return self.delivered_before + sum(session.delivered for session in self.sessions.values())
+
+    def session_ended(self, session: "SessionState") -> None:
+        """Keep what a session has counted, and tell those who want to know; it is none of the sessions any more."""
+        self.delivered_before += session.delivered
+        for observer in self.session_end_observers:
+            observer(session)
 
     def create_defaults(self, cause: Cause = BROKER) -> None:
         """Make what a fresh node has: the default virtual host, and its user with its permissions."""

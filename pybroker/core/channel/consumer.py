@@ -72,6 +72,14 @@ class Consumer:
             credit = min(credit, limit - channel.unacked_consumed)
         return credit if credit > 0 else 0  # noqa: FURB136 - asked four times for a delivery: a call would cost as much
 
+    @property
+    def is_full(self) -> bool:
+        """Tell whether it has as many unacknowledged messages as its prefetch allows."""
+        channel = self.channel
+        return not self.no_ack and (
+            0 < self.prefetch <= self.unacked or 0 < channel.prefetch_global <= channel.unacked_consumed
+        )
+
     def dispatch(self, run: "Run", indexes: range, deliveries: int, now_ms: int) -> None:
         """Deliver, and remember what must be acknowledged; without acknowledgement it is settled by that (F38)."""
         channel = self.channel
@@ -84,7 +92,7 @@ class Consumer:
             self.unacked += n
             channel.last_served = self
         session = channel.session
-        session.broker.delivered += n
+        session.delivered += n
         session.queued(self.deliver(run, indexes, deliveries, first_tag))
 
     def dispatch_all(self, entries: "list[Entry]", count: int, now_ms: int) -> None:
@@ -104,7 +112,7 @@ class Consumer:
             self.unacked += count
             channel.last_served = self
         session = channel.session
-        session.broker.delivered += count
+        session.delivered += count
         session.queued(octets)
 
     def deliver(self, run: "Run", indexes: range, deliveries: int, first_tag: int) -> int:

@@ -45,12 +45,15 @@ class SessionState(Session):
     """
 
     __slots__ = (
+        "acked",
         "broker",
         "credit",
+        "delivered",
         "exclusive_queues",
         "id",
         "outbox_full",
         "portion_octets",
+        "published",
         "published_ms",
         "publishing",
         "throttle",
@@ -66,6 +69,7 @@ class SessionState(Session):
         self.user: User | None = None
         self.vhost: VHost | None = None
         self.exclusive_queues: dict[Queue, None] = {}
+        self.published = self.delivered = self.acked = 0  # messages
         self.publishing = False
         self.published_ms = 0  # when it began to be
         self.portion_octets = 0
@@ -197,7 +201,9 @@ class ChannelState:
             queue.settled(batch.run, indexes)
             queue.acked += n
             self._credit_back(batch.consumer, n)
-        self.session.broker.acked += count
+        session = self.session
+        session.acked += count
+        session.broker.acked += count
         if self.prefetch_global:
             self.resume_consumers()
 

@@ -83,7 +83,7 @@ def get(
                 break
             run, indexes = entry.run, entry.indexes
             count += 1
-            broker.delivered += 1
+            broker.delivered_before += 1
             held.append(Batch(count, queue, None, run, indexes, entry.deliveries, broker.clock.now_ms))
             if queue.vhost.tracing:
                 broker.traces.delivered(queue, run, indexes, entry.deliveries, operator, None, no_ack=False)

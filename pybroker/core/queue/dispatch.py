@@ -129,6 +129,7 @@ def requeue(queue: "Queue", batches: "list[Batch]", *, failed: bool) -> None:
 
     They may have to wait for their retry: those that a consumer `failed` at, or the others, or all.
     """
+    queue.fates.requeue(batches)
     limit, retry = queue.limits.delivery_limit, queue.limits.retry
     counts = queue.durable and queue.counts_deliveries
     now_ms = queue.vhost.broker.clock.now_ms

@@ -81,6 +81,7 @@ def enforce(queue: "Queue", level: "Level", new: int, receipt: "Receipt") -> Non
 def _refuse(queue: "Queue", entries: "list[Entry]", receipt: "Receipt") -> None:
     for entry in entries:
         receipt.reject(entry.indexes)
+        queue.fates.refuse(len(entry.indexes))
     if queue.vhost.tracing:
         dies = queue.limits.overflow == REJECT_PUBLISH_DLX and queue.limits.dead_letter_exchange is not None
         queue.vhost.broker.traces.refused(queue, entries, dies=dies)

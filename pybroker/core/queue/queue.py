@@ -19,6 +19,7 @@ from pybroker.core.queue.paging.eviction import PACK_BEHIND_MESSAGES, RESIDENT_O
 from pybroker.core.queue.retry.delayed import DelayedMessages
 from pybroker.core.queue.ring import Consumers
 from pybroker.core.resources import memory_usage
+from pybroker.core.stats.fates import Fates
 from pybroker.message import Message
 from pybroker.run import Entry, Run, known_deliveries
 from pybroker.wire.properties import decode_properties
@@ -66,6 +67,7 @@ class Queue(Destination):
         "exclusive",
         "expired",
         "expires_at_ms",
+        "fates",
         "got",
         "got_no_ack",
         "limits",
@@ -118,6 +120,7 @@ class Queue(Destination):
         self.set_limits(limits)
         self.published = self.delivered = self.delivered_no_ack = self.redelivered = 0
         self.acked = self.got = self.got_no_ack = self.expired = self.dropped = self.unreadable = 0
+        self.fates = Fates()
 
     # -- what others ask ----------------------------------------------------------------------------------------------
 
@@ -406,6 +409,7 @@ class Queue(Destination):
             self.vhost.broker.traces.emptied(self)
         if self.waiting:
             basic_get.answer(self)
+        self.fates.purge(0 if self.deleted else count)
         return count
 
     def consumer_left(self, cause: "Cause") -> None:

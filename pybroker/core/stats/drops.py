@@ -1,20 +1,25 @@
 """Counts of messages that left their queue undelivered, by where and why, for the telemetry.
 
-One counter for each distinct (why, from where), removed when it is read; at most COUNTERS_MAX, any further drop is
-counted as `beyond`. One call for a run of messages, and none at all while `Broker.losses` is None.
+One counter for each distinct (why, from where), removed when it is read; beyond COUNTERS_MAX, exchanges and routing
+keys are not told apart, and beyond as many of these again nor are queues. One call for a run of messages, and none at
+all while `Broker.losses` is None.
 """
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pybroker.run import Names
+
 if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.core.topology.vhost import VHost
-    from pybroker.run import Entry, Names
+    from pybroker.run import Entry
 
 COUNTERS_MAX: Final = 1_000
 
 UNROUTABLE: Final = "unroutable"
 DEAD_LETTER: Final = "dead_letter"
+# Stands for exchanges and routing keys that are not told apart.
+OTHERS: Final = Names("(others)", "(others)", b"")
 
 
 class Loss(NamedTuple):
@@ -30,11 +35,10 @@ class Loss(NamedTuple):
 class DropCounts:
     """Messages and octets by loss, since they were taken last."""
 
-    __slots__ = ("_counts", "beyond")
+    __slots__ = ("_counts",)
 
     def __init__(self) -> None:
         self._counts: dict[Loss, list[int]] = {}
-        self.beyond = 0
 
     def unroutable(
         self, vhost: "VHost", names: "Names", contents: "list[bytes]", reason: str, *, returned: bool
@@ -56,9 +60,14 @@ class DropCounts:
     def _add(self, loss: Loss, messages: int, octets: int) -> None:
         counts: Any = self._counts.get(loss)
         if counts is None:
-            if len(self._counts) >= COUNTERS_MAX:
-                self.beyond += messages
-                return
-            counts = self._counts[loss] = [0, 0]
+            counts = self._begin(loss)
         counts[0] += messages
         counts[1] += octets
+
+    def _begin(self, loss: Loss) -> list[int]:
+        if len(self._counts) >= COUNTERS_MAX:
+            loss = loss._replace(names=OTHERS)
+            if len(self._counts) >= 2 * COUNTERS_MAX and loss.kind != UNROUTABLE:
+                queue: Any = loss.place
+                loss = loss._replace(place=queue.vhost)
+        return self._counts.setdefault(loss, [0, 0])

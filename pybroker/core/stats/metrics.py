@@ -45,6 +45,10 @@ def _dead_letters(queue: Any) -> tuple[int, int]:
     return held
 
 
+def _consumers_full(queue: Any) -> int:
+    return sum([consumer.is_full for consumer in queue.consumers]) if queue.messages_unacknowledged else 0
+
+
 def _uncommitted_messages(channel: Any) -> int:
     if channel.transaction is None:
         return 0
@@ -96,6 +100,49 @@ QUEUE: Final = _by_name(
     _counter("redeliver", "messages delivered again", "messages", lambda q: q.redelivered, "redeliver_total"),
     _counter("expired", "messages that expired", "messages", lambda q: q.expired, "expired_total"),
     _counter("dropped", "messages dropped by a length limit", "messages", lambda q: q.dropped, "dropped_total"),
+    _counter(
+        "rejected",
+        "messages that consumers rejected for good",
+        "messages",
+        lambda q: q.fates.rejected,
+        "rejected_total",
+    ),
+    _counter(
+        "requeued",
+        "messages that came back: requeued by consumers, or their channel was closed",
+        "messages",
+        lambda q: q.fates.requeued,
+        "requeue_total",
+    ),
+    _counter(
+        "delivery_limit",
+        "messages dropped or dead-lettered because they were delivered too often",
+        "messages",
+        lambda q: q.fates.over_limit,
+        "delivery_limit_total",
+    ),
+    _counter(
+        "dead_lettered",
+        "messages that left for the dead letter exchange",
+        "messages",
+        lambda q: q.fates.dead_lettered,
+        "dead_letter_total",
+    ),
+    _counter(
+        "refused",
+        "messages refused because the queue was full",
+        "messages",
+        lambda q: q.fates.refused,
+        "refused_total",
+    ),
+    _counter("purged", "messages purged", "messages", lambda q: q.fates.purged, "purged_total"),
+    _gauge(
+        "consumers_full",
+        "consumers with as many unacknowledged messages as their prefetch allows",
+        "consumers",
+        _consumers_full,
+        "consumers_full",
+    ),
     _counter("unreadable", "messages that could not be read back", "messages", lambda q: q.unreadable),
     _gauge(
         "message_bytes",
@@ -195,6 +242,9 @@ CONNECTION: Final = _by_name(
     _gauge("channels", "open channels", "channels", lambda s: len(s.channels), "channels"),
     _counter("recv_oct", "octets received", "octets", lambda s: s.recv_octets, "recv_oct"),
     _counter("send_oct", "octets sent", "octets", lambda s: s.send_octets, "send_oct"),
+    _counter("publish", "messages published", "messages", lambda s: s.published, "publish_total"),
+    _counter("deliver", "messages delivered", "messages", lambda s: s.delivered, "deliver_total"),
+    _counter("ack", "messages acknowledged", "messages", lambda s: s.acked, "ack_total"),
     _counter("recv_cnt", "number of reads from the socket", "reads", lambda s: s.recv_count),
     _counter("send_cnt", "number of writes to the socket", "writes", lambda s: s.send_count),
     _gauge("send_pend", "octets waiting to be sent", "octets", lambda s: s.send_pend),
@@ -265,9 +315,9 @@ NODE: Final = _by_name(
     _gauge("channels", "open channels", "channels", lambda b: b.channels),
     _gauge("queues", "queues", "queues", lambda b: sum(len(vhost.queues) for vhost in b.vhosts.values()), "queues"),
     _counter("publish", "messages published", "messages", lambda b: b.published, "publish_total"),
-    _counter("confirm", "publishes confirmed", "messages", lambda b: b.confirmed),
-    _counter("deliver", "messages delivered", "messages", lambda b: b.delivered),
-    _counter("ack", "messages acknowledged", "messages", lambda b: b.acked),
+    _counter("confirm", "publishes confirmed", "messages", lambda b: b.confirmed, "confirm_total"),
+    _counter("deliver", "messages delivered", "messages", lambda b: b.delivered, "deliver_total"),
+    _counter("ack", "messages acknowledged", "messages", lambda b: b.acked, "ack_total"),
     _counter(
         "return_unroutable", "messages returned to their publisher", "messages", lambda b: b.returned, "returned_total"
     ),

@@ -1,73 +1,80 @@
 """The telemetry's files: rows become lines of `<table>/<YYYYMMDDTHH>.<seq>.ndjson`, one file an hour and table.
 
 A file that is still written to ends in `.open`; it gets its name when its hour is over, when it is large enough, and at
-a stop. Old ones are removed. Nothing is written where the disk is near its limit. Knows no broker; `Writer` is the
-thread all this happens in, so that a slow disk costs nobody but the telemetry.
+a stop. Old ones are removed. Where the disk is near its limit, what is written comes out of the `reserve`. Knows no
+broker; `writer` has the thread all this happens in.
 """
 
+import errno
 import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any, Final
 
-from pybroker.log_event import BUG, event
+from pybroker.daemon.telemetry.reserve import Reserve
+from pybroker.log_event import event
 
 SUFFIX: Final = ".ndjson"
 OPEN: Final = ".open"
 FILE_OCTETS_MAX: Final = 64 << 20
-# Rows that wait for the disk; any more are dropped and counted.
-WAITING_ROWS_MAX: Final = 50_000
 DAY_S: Final = 86_400
-# How long a stop waits for a disk that does not answer.
-STOP_S_MAX: Final = 5.0
+# What a file takes of the disk on top of its lines: the rest of its last block.
+BLOCK_OCTETS: Final = 4096
 VERSION: Final = 1
 
-Rows = Iterable[Mapping[str, Any]]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 log = logging.getLogger("pybroker")
 
 
 class TelemetryFiles:
-    """One open file for each table. `is_room` tells whether the disk has room for what nobody needs to run.
+    """One open file for each table. `octets` counts what was written. Not safe for two threads."""
 
-    `rows_dropped` counts rows that were not written, `octets` what was. Not safe for two threads.
-    """
+    __slots__ = ("_files", "_folder", "_octets_max", "_reserve", "_retention_s", "_was_short", "octets")
 
-    __slots__ = ("_files", "_folder", "_is_full", "_is_room", "_octets_max", "_retention_s", "octets", "rows_dropped")
-
-    def __init__(
-        self, folder: Path, is_room: Callable[[], bool], retention_days: int, octets_max: int = FILE_OCTETS_MAX
-    ) -> None:
+    def __init__(self, folder: Path, reserve: Reserve, retention_days: int, octets_max: int = FILE_OCTETS_MAX) -> None:
         self._folder = folder
-        self._is_room = is_room
+        self._reserve = reserve
         self._octets_max = octets_max
         self._retention_s = retention_days * DAY_S
         self._files: dict[str, _File] = {}
-        self._is_full = False
-        self.rows_dropped = 0
+        self._was_short = False
         self.octets = 0
 
+    @property
+    def is_short(self) -> bool:
+        """Tell whether the disk is near its limit."""
+        return self._reserve.is_short
+
+    @property
+    def is_scant(self) -> bool:
+        """Tell whether that is so and half of the reserve is gone: only what is brief and matters is to be written."""
+        return self._reserve.is_short and self._reserve.octets < self._reserve.octets_max // 2
+
     def write(self, table: str, timestamp_ms: int, head: str, rows: list[Mapping[str, Any]]) -> None:
-        """Write a line for each row, `head` in front of its members. Drop and count rows that cannot be written."""
-        if not self._has_room():
-            self.rows_dropped += len(rows)
-            return
-        lines = [f"{head},{_encode(row)[1:]}\n" for row in rows]
-        octets = "".join(lines).encode(errors="replace")
+        """Write a line for each row, `head` in front of its members.
+
+        Raises OSError; nothing is written then.
+        """
+        octets = "".join([f"{head},{_encode(row)[1:]}\n" for row in rows]).encode(errors="replace")
+        self._look()
+        file = self._files.get(table)
+        is_new = file is None or file.hour != _hour(timestamp_ms)
+        if self.is_short and not self._reserve.take(len(octets) + BLOCK_OCTETS * is_new):
+            raise OSError(0, "free disk space is near its limit, and the reserve is used up")
+        file = self._file(table, timestamp_ms)
         try:
-            file = self._file(table, timestamp_ms)
             file.write(octets)
-            self.octets += len(octets)
-            if file.octets >= self._octets_max:
-                self._close(table)
         except OSError as error:
-            self._failed(table, error, len(rows))
+            if error.errno != errno.ENOSPC:  # another file may fare better
+                self._close(table)
+            raise
+        self.octets += len(octets)
+        if file.octets >= self._octets_max:
+            self._close(table)
 
     def tick(self, timestamp_ms: int) -> None:
         """Close the files of hours that are over, and remove those that are too old."""
@@ -96,20 +103,20 @@ class TelemetryFiles:
             self._close(table)
 
     def adopt(self) -> None:
-        """Give files their names that a kill left open: their last line may be cut."""
+        """Give files their names that a kill left open: their last line may be cut. Raises OSError for the reserve."""
         for path in self._folder.glob(f"*/*{SUFFIX}{OPEN}"):
             _give_name(path)
+        self._reserve.open()
 
-    def _has_room(self) -> bool:
-        was_full, self._is_full = self._is_full, not self._is_room()
-        if self._is_full != was_full:
-            if self._is_full:
+    def _look(self) -> None:
+        self._reserve.look()
+        if self._was_short != self.is_short:
+            self._was_short = self.is_short
+            if self.is_short:
                 extra = event("telemetry.suspended")
-                log.warning("telemetry stops: free disk space is near its limit", extra=extra)
-                self.close()
+                log.warning("telemetry writes less: free disk space is near its limit", extra=extra)
             else:
                 log.warning("telemetry resumes", extra=event("telemetry.resumed"))
-        return not self._is_full
 
     def _file(self, table: str, timestamp_ms: int) -> "_File":
         hour = _hour(timestamp_ms)
@@ -124,12 +131,6 @@ class TelemetryFiles:
             seq = max((int(each) for each in taken if each.isdecimal()), default=0) + 1
             file = self._files[table] = _File(folder / f"{hour}.{seq:04d}{SUFFIX}{OPEN}", hour)
         return file
-
-    def _failed(self, table: str, error: OSError, rows: int) -> None:
-        extra = event("telemetry.file_failed")
-        log.warning("telemetry of %s could not be written: %s", table, error.strerror, extra=extra)
-        self.rows_dropped += rows
-        self._close(table)
 
     def _close(self, table: str) -> None:
         file = self._files.pop(table, None)
@@ -149,12 +150,15 @@ class _File:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def write(self, octets: bytes) -> None:
-        """Append octets. Raises OSError; a line may be cut then."""
+        """Append octets. Raises OSError; the file is as it was then."""
         left = memoryview(octets)
-        while left:
-            done = os.write(self._descriptor, left)
-            self.octets += done
-            left = left[done:]
+        try:
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+        except OSError:
+            os.ftruncate(self._descriptor, self.octets)
+            raise
+        self.octets += len(octets)
 
     def close(self) -> None:
         """Give the file its name."""
@@ -172,70 +176,3 @@ def _give_name(path: Path) -> None:
 
 def _hour(timestamp_ms: int) -> str:
     return time.strftime("%Y%m%dT%H", time.gmtime(timestamp_ms / 1000))
-
-
-class Writer:
-    """The thread. `write` never waits: excess rows are dropped and counted."""
-
-    __slots__ = ("_files", "_jobs", "_thread", "_waiting", "rows_dropped", "rows_given")
-
-    def __init__(self, files: TelemetryFiles) -> None:
-        self._files = files
-        self._jobs: SimpleQueue[tuple[str, int, str, list[Mapping[str, Any]]] | None] = SimpleQueue()
-        self._waiting = 0
-        self.rows_given = 0
-        self.rows_dropped = 0
-        self._thread = Thread(target=self._work, name="telemetry", daemon=True)
-        self._thread.start()
-
-    @property
-    def dropped(self) -> int:
-        """Return how many rows were not written, for whatever reason."""
-        return self.rows_dropped + self._files.rows_dropped
-
-    @property
-    def octets(self) -> int:
-        """Return how many octets were written."""
-        return self._files.octets
-
-    def write(self, table: str, timestamp_ms: int, head: str, rows: list[Mapping[str, Any]]) -> None:
-        """Have rows written; they are not to be changed any more."""
-        if self._jobs.qsize() and self._waiting + len(rows) > WAITING_ROWS_MAX:
-            self.rows_dropped += len(rows)
-            return
-        self._waiting += len(rows)
-        self.rows_given += len(rows)
-        self._jobs.put((table, timestamp_ms, head, rows))
-
-    def tick(self, timestamp_ms: int) -> None:
-        """Have files closed whose hour is over."""
-        self._jobs.put(("", timestamp_ms, "", []))
-
-    def retain(self, days: int) -> None:
-        """Keep files for so many days from now on."""
-        self._files.retain(days)
-
-    def stop(self) -> None:
-        """Write what is left and close the files; a disk that does not answer is given up on."""
-        self._jobs.put(None)
-        self._thread.join(STOP_S_MAX)
-
-    def _work(self) -> None:
-        self._files.adopt()
-        while (job := self._jobs.get()) is not None:
-            try:
-                self._do(*job)
-            except Exception:
-                # A bug, or a file that cannot even be closed: the next rows are to be written.
-                log.exception("the telemetry's files failed", extra=event(BUG))
-        self._files.close()
-
-    def _do(self, table: str, timestamp_ms: int, head: str, rows: list[Mapping[str, Any]]) -> None:
-        if not table:
-            self._files.tick(timestamp_ms)
-            return
-        try:
-            self._files.write(table, timestamp_ms, head, rows)
-        finally:
-            # Only ever too high for a moment: rows are dropped a little early then.
-            self._waiting = 0 if self._jobs.empty() else self._waiting - len(rows)

@@ -4,22 +4,26 @@ Counters are totals since the start, never rates: a reader tells starts apart by
 has `first` set: its totals count from its creation. pybroker-pipeline(7) has the columns.
 """
 
+import time
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.core.stats import metrics
-from pybroker.core.stats.drops import UNROUTABLE
+from pybroker.core.queue.queue import Queue
+from pybroker.core.stats import drops, metrics
 from pybroker.daemon.resources import rss
 
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.broker import Broker
-    from pybroker.core.queue.queue import Queue
     from pybroker.core.resources.alarm import Alarm
     from pybroker.core.stats.drops import Loss
 
 Row = dict[str, Any]
+# The name of what stands for many things at once.
+OTHERS: Final = "(others)"
 
 _QUEUE: Final = [(name, metric.read) for name, metric in metrics.sampled(metrics.QUEUE).items()]
+_consumers_full: Final = metrics.QUEUE["consumers_full"].read
+_QUEUE_GAUGES: Final = [name for name, metric in metrics.sampled(metrics.QUEUE).items() if metric.type == "gauge"]
 _CONNECTION: Final = [(name, metric.read) for name, metric in metrics.sampled(metrics.CONNECTION).items()]
 _NODE: Final = [(name, metric.read) for name, metric in metrics.sampled(metrics.NODE).items()]
 
@@ -40,11 +44,25 @@ def of_queue(queue: "Queue") -> Row:
     }
 
 
+def of_deleted_queue(queue: "Queue", messages: int) -> Row:
+    """Return the final row of a queue that had so many messages when it was deleted: its totals, and nothing in it."""
+    empty = {name: None if name.endswith("_ms") else 0 for name in _QUEUE_GAUGES}
+    deleted = {"state": "deleted", "deleted_ms": queue.vhost.broker.clock.timestamp_ms, "discarded": messages}
+    return {**of_queue(queue), **empty, **deleted}
+
+
+def other_queues(row: Row | None) -> Row:
+    """Return the identity of the row that sums up short-lived queues like this one, or of the last such row."""
+    return {"vhost": "" if row is None else row["vhost"], "queue": OTHERS, "queue_id": 0}
+
+
 def queue_activity(queue: "Queue") -> tuple[int, ...]:
     """Return what is different if anything happened to a queue since, at a tenth of the cost of its row."""
+    backlog, fates = queue.backlog, queue.fates
     counted = (queue.published, queue.delivered, queue.delivered_no_ack, queue.got, queue.acked, queue.redelivered)
-    lost = (queue.expired, queue.dropped, queue.backlog.messages_evicted)
-    return (*counted, *lost, queue.messages_ready, queue.messages_unacknowledged, queue.consumer_count)
+    lost = (queue.expired, queue.dropped, fates.rejected, fates.requeued, fates.refused, fates.purged)
+    present = (backlog.messages_ready, backlog.messages_unacknowledged, backlog.messages_evicted)
+    return (*counted, *lost, *present, len(queue.consumers), _consumers_full(queue))
 
 
 def of_session(session: "AmqpSession") -> Row:
@@ -64,6 +82,19 @@ def of_session(session: "AmqpSession") -> Row:
     }
 
 
+def of_closed_session(session: "AmqpSession") -> Row:
+    """Return the final row of a connection that is gone."""
+    return {**of_session(session), "state": "closed", "closed_ms": session.broker.clock.timestamp_ms}
+
+
+def other_sessions(row: Row | None) -> Row:
+    """Return the identity of the row that sums up short-lived connections like this one, or of the last such row."""
+    if row is None:
+        return {"conn_id": OTHERS, "user": "", "vhost": ""}
+    user, vhost = row["user"], row["vhost"]
+    return {"conn_id": f"(others:{user}@{vhost})", "user": user, "vhost": vhost}
+
+
 def client_name(session: "AmqpSession") -> str:
     """Return what a client calls its connection, else its library."""
     properties = session.client_properties
@@ -80,6 +111,8 @@ def of_node(broker: "Broker", loop_lag_ms: int) -> Row:
         "paging_ratio": marks.paging_ratio,
         "fds": rss.open_files(),
         "loop_lag_ms": loop_lag_ms,
+        "up_ms": broker.clock.now_ms - broker.started_ms,
+        "cpu_ms_total": time.process_time_ns() // 1_000_000,
     }
 
 
@@ -89,6 +122,7 @@ def of_alarm(broker: "Broker", alarm: "Alarm", action: str) -> Row:
     used, limit = marks.measured.used, marks.memory_limit_octets
     if alarm.resource == "disk":
         used, limit = marks.measured.disk_free or 0, marks.disk_limit_octets
+    clock = broker.clock
     return {
         "resource": alarm.resource,
         "alarm_node": alarm.node,
@@ -96,6 +130,7 @@ def of_alarm(broker: "Broker", alarm: "Alarm", action: str) -> Row:
         "used": used,
         "limit": limit,
         "why": alarm.why,
+        "set_ms": clock.timestamp_ms - (clock.now_ms - alarm.since_ms),
     }
 
 
@@ -116,7 +151,8 @@ def of_block(session: "AmqpSession", reason: str, began_ms: int, duration_ms: in
 def of_loss(loss: "Loss", messages: int, octets: int) -> Row:
     """Return how many messages were lost in this way; `size` is theirs together."""
     place: Any = loss.place
-    vhost = place if loss.kind == UNROUTABLE else place.vhost
+    is_of_queue = isinstance(place, Queue)
+    vhost = place.vhost if is_of_queue else place
     exchange = vhost.exchanges.get(loss.names.exchange)
     return {
         "kind": loss.kind,
@@ -124,9 +160,10 @@ def of_loss(loss: "Loss", messages: int, octets: int) -> Row:
         "vhost": vhost.name,
         "exchange": loss.names.exchange,
         "routing_key": loss.names.routing_key,
-        "queue": "" if loss.kind == UNROUTABLE else place.name,
+        "queue": place.name if is_of_queue else "",
         "returned": loss.returned,
         "has_ae": bool(exchange is not None and exchange.alternate),
         "count": messages,
         "size": octets,
+        "others": loss.names is drops.OTHERS,
     }

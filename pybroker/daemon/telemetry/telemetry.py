@@ -2,7 +2,10 @@
 
 A greenlet looks once a second at the causes that hold connections back while there is an alarm, and at every interval
 at queues, connections and the node: only at changed ones, and at all of them every five minutes. `rows` makes the rows,
-and a thread writes them (`files`). There is no cost per message: `core/stats/drops` counts runs of lost messages.
+and a thread writes them (`writer`). There is no cost per message: `core/stats/drops` counts runs of lost messages.
+
+While the disk is near its limit it looks at queues and connections every five minutes only, and while half of what is
+set aside for that is used up, not at all: that is a gap. The node, alarms and losses are told of throughout.
 """
 
 import json
@@ -17,20 +20,32 @@ import gevent
 from pybroker.core.stats.drops import DropCounts
 from pybroker.daemon.resources.disk_monitor import free_octets
 from pybroker.daemon.telemetry import rows
-from pybroker.daemon.telemetry.files import VERSION, TelemetryFiles, Writer
+from pybroker.daemon.telemetry.ends import Ends
+from pybroker.daemon.telemetry.files import VERSION, TelemetryFiles
+from pybroker.daemon.telemetry.gaps import DISK, FAILED, OVERFLOW, Gaps
+from pybroker.daemon.telemetry.reserve import RESERVE, Reserve
+from pybroker.daemon.telemetry.writer import Writer
 from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.broker import Broker
+    from pybroker.core.queue.queue import Queue
     from pybroker.core.resources.alarm import Alarm
 
 FOLDER: Final = "telemetry"
 LOOK_S: Final = 1.0
 # Everything, also what nothing happened to.
 FULL_MS: Final = 300_000
-# Below so much of what is to stay free nothing is written: this must never cause the alarm that it tells of.
+# Below so much of what is to stay free only the reserve is written to: this must never cause the alarm it tells of.
 DISK_LIMIT_TIMES: Final = 1.5
+# While the disk is short, losses are told of this often.
+SHORT_MS: Final = 60_000
+# The clock was set if it goes on more, or less, than it should by this.
+CLOCK_SET_MS: Final = 2_000
+QUEUES: Final = "queue_sample"
+CONNECTIONS: Final = "connection_sample"
+GAPS: Final = "gap"
 # Looked at in one go: a millisecond or so, and two more of the thread, which keeps the interpreter meanwhile.
 SLICE: Final = 200
 PAUSE_S: Final = 0.005
@@ -47,21 +62,49 @@ class Block(NamedTuple):
     held_before_ms: int
 
 
+class Seen:
+    """What was told of the things of one table: by id, all that is different if something happened to one.
+
+    A look moves them from `known` to `found`; afterwards, those left are gone. `told_ms` is the time of the last look.
+    """
+
+    __slots__ = ("found", "known", "told_ms")
+
+    def __init__(self, told_ms: int) -> None:
+        self.known: dict[int, Any] = {}
+        self.found: dict[int, Any] = {}
+        self.told_ms = told_ms
+
+    def __contains__(self, number: object) -> bool:
+        return number in self.known or number in self.found
+
+    def finish(self) -> None:
+        """Have all that was found known."""
+        self.known.update(self.found)
+        self.found = {}
+
+
 class Telemetry:
     """The recorder of the broker's figures. `interval_ms` lies between two looks at everything."""
 
     __slots__ = (
-        "_activity",
         "_alarms",
         "_blocks",
         "_broker",
+        "_clock_ahead_ms",
+        "_ends",
         "_full_at_ms",
+        "_gaps",
+        "_has_begun",
         "_head",
         "_lag_ms",
         "_looking",
         "_losses",
+        "_losses_at_ms",
         "_pause_s",
         "_sampled_at_ms",
+        "_seen",
+        "_seq",
         "_writer",
         "interval_ms",
     )
@@ -71,30 +114,39 @@ class Telemetry:
         self.interval_ms = interval_ms
         marks = broker.settings.watermarks
 
-        def is_room() -> bool:
-            try:
-                return free_octets(data_folder) >= marks.disk_limit_octets * DISK_LIMIT_TIMES
-            except OSError:
-                return False
+        def spare() -> int:
+            return free_octets(data_folder) - int(marks.disk_limit_octets * DISK_LIMIT_TIMES)
 
-        self._writer = Writer(TelemetryFiles(data_folder / FOLDER, is_room, retention_days))
+        folder = data_folder / FOLDER
+        self._writer = Writer(TelemetryFiles(folder, Reserve(folder / RESERVE, spare), retention_days))
         self._head = f'"node":{json.dumps(broker.settings.node_name)},"epoch":{broker.epoch}'
-        self._activity: dict[str, dict[int, Any]] = {"queue_sample": {}, "connection_sample": {}}
+        self._seq = 0
+        clock = broker.clock
+        self._clock_ahead_ms = clock.timestamp_ms - clock.now_ms
+        self._seen = {table: Seen(clock.timestamp_ms) for table in (QUEUES, CONNECTIONS)}
+        self._ends = {
+            QUEUES: Ends(self._seen[QUEUES], rows.other_queues),
+            CONNECTIONS: Ends(self._seen[CONNECTIONS], rows.other_sessions),
+        }
+        self._gaps = Gaps(lambda gaps: self._write(GAPS, gaps, brief=True))
         self._alarms: dict[tuple[str, str], Alarm] = {}
         self._blocks: dict[int, Block] = {}
         self._lag_ms = 0
         self._looking = False  # at what is blocked, in slices
-        self._sampled_at_ms = 0
+        self._has_begun = False
+        self._sampled_at_ms = self._losses_at_ms = 0
         self._full_at_ms = 0
         self._pause_s = PAUSE_S
         self._losses = broker.losses = DropCounts()
         broker.alarms.change_observers.append(self._alarms_changed)
+        broker.queue_end_observers.append(self._queue_deleted)
+        broker.session_end_observers.append(self._session_closed)
 
     @property
     def figures(self) -> dict[str, Any]:
         """Return what `status` shows: rows and octets written, rows that were dropped."""
         writer = self._writer
-        dropped = writer.dropped + self._losses.beyond
+        dropped = writer.rows_dropped
         return {"interval_ms": self.interval_ms, "rows": writer.rows_given, "octets": writer.octets, "dropped": dropped}
 
     def retain(self, days: int) -> None:
@@ -108,22 +160,30 @@ class Telemetry:
             gevent.sleep(LOOK_S)
             self._lag_ms = max(self._lag_ms, int((monotonic() - before_s - LOOK_S) * 1000))
             try:
-                clock = self._broker.clock
-                clock.refresh()
-                if self._blocks or self._broker.alarms:
-                    self.check()
-                if not self._sampled_at_ms or clock.now_ms - self._sampled_at_ms >= self.interval_ms:
-                    self.sample()
+                self._broker.clock.refresh()
+                self.look()
             except Exception:
                 # A bug here is no reason to know nothing from now on.
                 log.exception("telemetry failed", extra=event(BUG))
 
+    def look(self) -> None:
+        """Do what is due: look at the clock, at alarms while there are any, and at everything now and then."""
+        self._look_at_clock()
+        if self._blocks or self._alarms or any(True for _ in self._broker.alarms):
+            self.check()
+        if not self._has_begun or self._broker.clock.now_ms - self._sampled_at_ms >= self.interval_ms:
+            self.sample()
+
     def stop(self) -> None:
         """Sample once more and close the files."""
-        self._broker.losses = None
+        broker = self._broker
+        broker.losses = None
+        broker.queue_end_observers.remove(self._queue_deleted)
+        broker.session_end_observers.remove(self._session_closed)
         self._pause_s = 0.0
         try:
-            self.sample()
+            self.check()
+            self.sample(is_last=True)
         except Exception:
             # The node is about to close its log: a clean stop does not hang on figures.
             log.exception("telemetry failed", extra=event(BUG))
@@ -140,23 +200,39 @@ class Telemetry:
         self._look_at_alarms()
         self._look_at_blocks()
 
-    def sample(self) -> None:
+    def sample(self, *, is_last: bool = False) -> None:
         """Write how everything is where something happened, or everything if that was long ago."""
-        clock = self._broker.clock
+        clock, writer = self._broker.clock, self._writer
         self._sampled_at_ms = clock.now_ms
-        first = {} if self._full_at_ms else {"first": True}
-        full = bool(first) or clock.now_ms - self._full_at_ms >= FULL_MS
-        if full:
-            self._full_at_ms = clock.now_ms
         node = rows.of_node(self._broker, self._lag_ms)
-        self._write("node_sample", [{**node, "telemetry_dropped_total": self.figures["dropped"], **first}])
+        node |= {"interval_ms": self.interval_ms, "telemetry_dropped_total": self.figures["dropped"]}
+        if not self._has_begun:
+            node["first"] = True
+        self._write("node_sample", [node], brief=True)
         self._lag_ms = 0
+        is_full = not self._has_begun or clock.now_ms - self._full_at_ms >= FULL_MS
+        self._has_begun = True
+        if is_full or is_last or not writer.is_short:
+            self._look_at_things(is_full=is_full)
+        if writer.has_room and (is_last or not writer.is_short or clock.now_ms - self._losses_at_ms >= SHORT_MS):
+            self._losses_at_ms = clock.now_ms
+            self._write("trace_event", [rows.of_loss(*each) for each in self._losses.pop()], brief=True)
+        writer.tick(clock.timestamp_ms)
+
+    def _look_at_things(self, *, is_full: bool) -> None:
+        if self._writer.is_scant or not self._writer.has_room:
+            for table, seen in self._seen.items():
+                self._gaps.begin(table, seen.told_ms, DISK if self._writer.is_scant else FAILED)
+            return
+        if is_full:
+            self._full_at_ms = self._broker.clock.now_ms
+        for table in self._seen:
+            self._write_ends(table)
+            self._write_rows(table, self._ends[table].sums())
         queues = [queue for vhost in self._broker.vhosts.values() for queue in vhost.queues.values()]
-        self._sample("queue_sample", queues, rows.queue_activity, rows.of_queue, full=full)
-        sessions = [each for each in self._sessions() if each.state == "running"]
-        self._sample("connection_sample", sessions, _session_activity, rows.of_session, full=full)
-        self._write("trace_event", [rows.of_loss(*each) for each in self._losses.pop()])
-        self._writer.tick(clock.timestamp_ms)
+        self._sample(QUEUES, queues, rows.queue_activity, rows.of_queue, full=is_full)
+        sessions = [each for each in self._sessions() if each.vhost is not None]
+        self._sample(CONNECTIONS, sessions, _session_activity, rows.of_session, full=is_full)
 
     def _sample(
         self,
@@ -168,10 +244,12 @@ class Telemetry:
         full: bool,
     ) -> None:
         """Write a row of each thing that is new or changed, a slice at a time; others go on in between."""
-        known, found = self._activity[table], dict[int, Any]()
+        seen, now_ms = self._seen[table], self._broker.clock.timestamp_ms
+        known, found = seen.known, seen.found
+        is_whole = True
         try:
             for some in self._slices(things):
-                written = []
+                written, ids = [], []
                 for thing in some:
                     now = found[thing.id] = activity(thing)
                     before = known.pop(thing.id, None)
@@ -180,12 +258,47 @@ class Telemetry:
                         if before is None:
                             row["first"] = True
                         written.append(row)
-                self._write(table, written)
+                        ids.append((thing.id, before))
+                if not self._write_rows(table, written):
+                    is_whole = False
+                    for number, before in ids:
+                        del found[number]
+                        if before is not None:
+                            found[number] = ()  # as nothing is: its row is to be written next time
             for gone in self._slices(list(known)):
                 for number in gone:
                     del known[number]
         finally:
-            known.update(found)
+            seen.finish()
+        if is_whole:
+            self._gaps.end(table, now_ms)
+            seen.told_ms = now_ms
+
+    def _write_rows(self, table: str, found: list[rows.Row]) -> bool:
+        """Write rows of things; False, and a gap, if too many wait for the disk."""
+        is_written = self._write(table, found)
+        if not is_written:
+            self._gaps.begin(table, self._seen[table].told_ms, OVERFLOW, len(found))
+        return is_written
+
+    def _write_ends(self, table: str) -> None:
+        ends = self._ends[table].pop()
+        for i in range(0, len(ends), SLICE):
+            self._write_rows(table, ends[i : i + SLICE])
+
+    def _queue_deleted(self, queue: "Queue", messages: int) -> None:
+        self._ended(QUEUES, queue.id, rows.of_deleted_queue(queue, messages))
+
+    def _session_closed(self, session: Any) -> None:
+        if session.vhost is not None:
+            self._ended(CONNECTIONS, session.id, rows.of_closed_session(session))
+
+    def _ended(self, table: str, number: int, row: rows.Row) -> None:
+        ends = self._ends[table]
+        if not ends.add(number, row):
+            self._gaps.begin(table, self._seen[table].told_ms, OVERFLOW, 1)
+        elif len(ends) >= SLICE and not self._writer.is_short:
+            self._write_ends(table)
 
     def _slices(self, things: list[Any]) -> Iterator[list[Any]]:
         """Yield them some at a time, and take them out of the list; others go on in between.
@@ -206,7 +319,14 @@ class Telemetry:
         events = [rows.of_alarm(broker, alarm, "set") for key, alarm in now.items() if key not in self._alarms]
         events += [rows.of_alarm(broker, alarm, "clear") for key, alarm in self._alarms.items() if key not in now]
         self._alarms = now
-        self._write("alarm_event", events)
+        self._write("alarm_event", events, brief=True)
+
+    def _look_at_clock(self) -> None:
+        clock = self._broker.clock
+        before_ms = clock.now_ms + self._clock_ahead_ms
+        if abs(clock.timestamp_ms - before_ms) >= CLOCK_SET_MS:
+            self._gaps.clock_set(before_ms, clock.timestamp_ms)
+        self._clock_ahead_ms = clock.timestamp_ms - clock.now_ms
 
     def _look_at_blocks(self) -> None:
         if self._looking:
@@ -214,7 +334,7 @@ class Telemetry:
         self._looking = True
         try:
             for blocks in self._slices(list(self._blocks.values())):
-                self._write("block_event", [self._ended(block) for block in blocks if not self._holds(block)])
+                self._write("block_event", [self._end_block(block) for block in blocks if not self._holds(block)])
             for sessions in self._slices(self._sessions()):
                 self._write("block_event", [self._began(session) for session in sessions if self._is_new(session)])
         finally:
@@ -223,7 +343,7 @@ class Telemetry:
     def _holds(self, block: Block) -> bool:
         return block.session.throttle.blocked and block.session.id in self._broker.sessions
 
-    def _ended(self, block: Block) -> rows.Row:
+    def _end_block(self, block: Block) -> rows.Row:
         """Forget a block that is over; return its row."""
         del self._blocks[block.session.id]
         duration_ms = block.session.throttle.blocked_ms(self._broker.clock.now_ms) - block.held_before_ms
@@ -244,12 +364,20 @@ class Telemetry:
     def _sessions(self) -> "list[AmqpSession]":
         return cast("list[AmqpSession]", list(self._broker.sessions.values()))
 
-    def _write(self, table: str, found: list[rows.Row]) -> None:
-        if found:
-            now_ms = self._broker.clock.timestamp_ms
-            # The members that all rows have, as they stand in a line.
-            head = f'{{"v":{VERSION},"ts":{now_ms},{self._head}'
-            self._writer.write(table, now_ms, head, cast("list[Any]", found))
+    def _write(self, table: str, found: list[rows.Row], *, brief: bool = False) -> bool:
+        if not found:
+            return True
+        now_ms = self._broker.clock.timestamp_ms
+        self._seq += 1
+        # The members that all rows have, as they stand in a line.
+        head = f'{{"v":{VERSION},"ts":{now_ms},"seq":{self._seq},{self._head}'
+        is_written = self._writer.write(table, now_ms, head, cast("list[Any]", found), brief=brief)
+        if table not in self._seen and table != GAPS:
+            if is_written:
+                self._gaps.end(table, now_ms)
+            else:
+                self._gaps.begin(table, now_ms, OVERFLOW, len(found))
+        return is_written
 
 
 def _session_activity(session: "AmqpSession") -> tuple[Any, ...]:

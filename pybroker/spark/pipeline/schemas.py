@@ -63,6 +63,7 @@ _HEAD: Final = (
     Column("ts", "TIMESTAMP", "time, in UTC"),
     Column("node", "STRING", "name of the node"),
     Column("epoch", "BIGINT", "start of the node, in seconds since 1970; totals begin at 0 with each start"),
+    Column("seq", "BIGINT", "order of the rows of one start, also where somebody set the clock; empty in old rows"),
 )
 _FIRST: Final = Column("first", "BOOLEAN", "true in the first row of an entity: its totals count from its creation")
 
@@ -89,10 +90,15 @@ QUEUE_SAMPLE: Final = Table(
             ("type", "STRING", "queue type"),
             ("durable", "BOOLEAN", "whether the queue survives a restart"),
             *_figures(QUEUE, "ready", "unacked", "consumers", "publish_total", "deliver_total", "ack_total"),
-            *_figures(QUEUE, "redeliver_total", "expired_total", "dropped_total", "bytes", "mem", "paged_out"),
+            *_figures(QUEUE, "redeliver_total", "expired_total", "dropped_total", "rejected_total", "requeue_total"),
+            *_figures(QUEUE, "delivery_limit_total", "dead_letter_total", "refused_total", "purged_total"),
+            *_figures(QUEUE, "consumers_full", "bytes", "mem", "paged_out"),
             ("length_max", "BIGINT", "length limit in messages; empty without a limit"),
             ("octets_max", "BIGINT", "length limit in octets of message bodies; empty without a limit"),
-            ("state", "STRING", "state of the queue"),
+            ("state", "STRING", "state of the queue; deleted in its last row"),
+            ("deleted_ms", "BIGINT", "time at which it was deleted, in ms since 1970; empty before"),
+            ("discarded", "BIGINT", "messages that were deleted with it; empty before"),
+            ("others", "BIGINT", "queues that this row sums up; empty in a row of a single queue"),
         ),
         _FIRST,
     ),
@@ -110,15 +116,17 @@ CONNECTION_SAMPLE: Final = Table(
             ("peer", "STRING", "address and port of the client"),
             ("client_name", "STRING", "name of the connection (connection_name of the client), else of its library"),
             ("connected_ms", "BIGINT", "time at which the client connected, in ms since 1970"),
-            *_figures(CONNECTION, "channels", "recv_oct", "send_oct"),
+            *_figures(CONNECTION, "channels", "recv_oct", "send_oct", "publish_total", "deliver_total", "ack_total"),
             (
                 "state",
                 "STRING",
-                "one of running, blocked, blocking and flow; while it opens or closes, that stage",
+                "one of running, blocked, blocking and flow; while it opens or closes, that stage; at last closed",
             ),
             *_figures(CONNECTION, "blocked_ms_total", "flow_ms_total", "flow_count"),
             ("last_blocked_by", "STRING", "last reason not to read from the client: resource (an alarm), flow or none"),
             ("last_blocked_cause", "STRING", "resources of that alarm, or cause of the flow control"),
+            ("closed_ms", "BIGINT", "time at which it was closed, in ms since 1970; empty before"),
+            ("others", "BIGINT", "connections that this row sums up; empty in a row of a single connection"),
         ),
         _FIRST,
     ),
@@ -136,7 +144,11 @@ NODE_SAMPLE: Final = Table(
             *_figures(NODE, "disk_free", "disk_limit"),
             ("fds", "BIGINT", "open file descriptors"),
             ("loop_lag_ms", "BIGINT", "longest delay of the node's event loop, in ms"),
-            *_figures(NODE, "connections", "queues", "publish_total", "returned_total", "unroutable_total"),
+            *_figures(NODE, "connections", "queues", "publish_total", "confirm_total", "deliver_total", "ack_total"),
+            *_figures(NODE, "returned_total", "unroutable_total"),
+            ("up_ms", "BIGINT", "ms since the start, by a clock that nobody sets"),
+            ("cpu_ms_total", "BIGINT", "processor time that the process has used, in ms"),
+            ("interval_ms", "BIGINT", "time between two samples, in ms"),
             ("telemetry_dropped_total", "BIGINT", "telemetry rows that were not written"),
         ),
         _FIRST,
@@ -154,6 +166,7 @@ ALARM_EVENT: Final = Table(
         ("used", "BIGINT", "octets of memory in use, or, for disk, octets free"),
         ("limit", "BIGINT", "limit that used is compared with, in octets"),
         ("why", "STRING", "explanation, with figures"),
+        ("set_ms", "BIGINT", "time at which it was set, in ms since 1970"),
     ),
     REST_KEPT,
 )
@@ -175,7 +188,7 @@ BLOCK_EVENT: Final = Table(
 )
 TRACE_EVENT: Final = Table(
     "trace_event",
-    "interval, queue, exchange, routing key and reason for which messages were lost; at most 1000 rows in an interval",
+    "interval, queue, exchange, routing key and reason for which messages were lost",
     ("node", "epoch", "kind", "reason", "vhost", "exchange", "routing_key", "queue", "returned"),
     _columns(
         ("kind", "STRING", "one of unroutable, dead_letter, expired, rejected, maxlen and delivery_limit"),
@@ -188,11 +201,30 @@ TRACE_EVENT: Final = Table(
         ("has_ae", "BOOLEAN", "whether the exchange has an alternate exchange"),
         ("count", "BIGINT", "number of messages"),
         ("size", "BIGINT", "octets of their bodies; of unroutable messages also of properties and framing"),
+        (
+            "others",
+            "BOOLEAN",
+            "whether exchanges and routing keys are not told apart, because there were more than 1000 in the interval",
+        ),
+    ),
+    REST_KEPT,
+)
+GAP: Final = Table(
+    "gap",
+    "span of time of which a table has no rows, when it begins and again when it ends",
+    ("node", "epoch", "table", "from_ms", "why"),
+    _columns(
+        ("table", "STRING", "name of the table; empty if the clock was set"),
+        ("from_ms", "BIGINT", "begin of the span, in ms since 1970"),
+        ("to_ms", "BIGINT", "end of the span, in ms since 1970; empty while it lasts"),
+        ("why", "STRING", "one of disk, failed, overflow, clock_forward and clock_back"),
+        ("rows", "BIGINT", "rows that were lost; empty if none were made"),
     ),
     REST_KEPT,
 )
 RAW: Final = {
-    table.name: table for table in (QUEUE_SAMPLE, CONNECTION_SAMPLE, NODE_SAMPLE, ALARM_EVENT, BLOCK_EVENT, TRACE_EVENT)
+    table.name: table
+    for table in (QUEUE_SAMPLE, CONNECTION_SAMPLE, NODE_SAMPLE, ALARM_EVENT, BLOCK_EVENT, TRACE_EVENT, GAP)
 }
 
 

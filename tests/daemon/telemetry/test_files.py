@@ -6,7 +6,8 @@ import os
 import pytest
 
 from pybroker.daemon.telemetry import files as telemetry_files
-from pybroker.daemon.telemetry.files import TelemetryFiles, Writer
+from pybroker.daemon.telemetry.files import TelemetryFiles
+from pybroker.daemon.telemetry.reserve import RESERVE, Reserve
 
 # 2026-01-01T00:00:00Z
 NEW_YEAR_MS = 1_767_225_600_000
@@ -14,22 +15,34 @@ HOUR_MS = 3_600_000
 HEAD = '{"v":1'
 
 
-class Room:
+RESERVE_OCTETS = 20_000
+
+
+class Disk:
+    """`spare` octets are above what is short; as the files are written, nothing else is at work."""
+
     def __init__(self):
-        self.there = True
+        self.spare = 10 * RESERVE_OCTETS
 
     def __call__(self):
-        return self.there
+        return self.spare
 
 
 @pytest.fixture
-def room():
-    return Room()
+def disk():
+    return Disk()
 
 
 @pytest.fixture
-def files(tmp_path, room):
-    return TelemetryFiles(tmp_path, room, retention_days=7)
+def reserve(tmp_path, disk):
+    reserve = Reserve(tmp_path / RESERVE, disk, RESERVE_OCTETS)
+    reserve.open()
+    return reserve
+
+
+@pytest.fixture
+def files(tmp_path, reserve):
+    return TelemetryFiles(tmp_path, reserve, retention_days=7)
 
 
 def names(folder):
@@ -58,8 +71,8 @@ def test_a_file_is_open_until_its_hour_is_over(files, tmp_path):
     assert names(tmp_path) == ["a/20260101T00.0001.ndjson", "a/20260101T01.0001.ndjson.open"]
 
 
-def test_a_file_that_is_large_enough_is_followed_by_another_one(tmp_path, room):
-    files = TelemetryFiles(tmp_path, room, retention_days=7, octets_max=20)
+def test_a_file_that_is_large_enough_is_followed_by_another_one(tmp_path, reserve):
+    files = TelemetryFiles(tmp_path, reserve, retention_days=7, octets_max=20)
     for n in range(3):
         files.write("a", NEW_YEAR_MS, HEAD, [{"n": n, "more": "octets"}])
     assert names(tmp_path) == [f"a/20260101T00.{n:04d}.ndjson" for n in (1, 2, 3)]
@@ -73,27 +86,73 @@ def test_what_a_kill_left_open_gets_its_name_and_is_not_written_to(files, tmp_pa
     assert names(tmp_path) == ["a/20260101T00.0004.ndjson", "a/20260101T00.0005.ndjson.open"]
 
 
-def test_nothing_is_written_where_the_disk_is_near_its_limit(files, tmp_path, room, caplog):
+def test_what_is_written_while_the_disk_is_short_comes_out_of_the_reserve(files, tmp_path, disk, reserve, caplog):
     files.write("a", NEW_YEAR_MS, HEAD, [{}])
-    room.there = False
-    for _ in range(3):
-        files.write("a", NEW_YEAR_MS, HEAD, [{}, {}])
-    assert (files.rows_dropped, names(tmp_path)) == (6, ["a/20260101T00.0001.ndjson"])
-    room.there = True
+    disk.spare = -1
+    before = used(tmp_path)
+    for _ in range(60):
+        files.write("a", NEW_YEAR_MS, HEAD, [{"n": "x" * 100}])
+    files.write("b", NEW_YEAR_MS, HEAD, [{}])
+    assert files.is_short
+    assert used(tmp_path) <= before
+    assert (tmp_path / RESERVE).stat().st_size == reserve.octets < RESERVE_OCTETS // 2
+    assert files.is_scant
+    disk.spare = RESERVE_OCTETS - 1  # so much as would make it short again
     files.write("a", NEW_YEAR_MS, HEAD, [{}])
-    assert names(tmp_path) == ["a/20260101T00.0001.ndjson", "a/20260101T00.0002.ndjson.open"]
+    assert files.is_short
+    disk.spare = RESERVE_OCTETS
+    files.write("a", NEW_YEAR_MS, HEAD, [{}])
+    assert (files.is_short, files.is_scant, reserve.octets) == (False, False, RESERVE_OCTETS)
     told = [record.message for record in caplog.records]
-    assert told == ["telemetry stops: free disk space is near its limit", "telemetry resumes"]
+    assert told == ["telemetry writes less: free disk space is near its limit", "telemetry resumes"]
+    assert names(tmp_path) == ["a/20260101T00.0001.ndjson.open", "b/20260101T00.0001.ndjson.open"]
 
 
-def test_a_disk_that_refuses_costs_rows_and_a_line_of_the_log(files, tmp_path, caplog, monkeypatch):
-    def refuse(*_):
-        raise OSError(28, "No space left on device")
+def used(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
-    monkeypatch.setattr(telemetry_files.os, "write", refuse)
-    files.write("a", NEW_YEAR_MS, HEAD, [{}])
-    assert files.rows_dropped == 1
-    assert "No space left on device" in caplog.text
+
+def test_when_the_reserve_is_used_up_nothing_is_written(files, tmp_path, disk):
+    disk.spare = -1
+    for _ in range(100):
+        files.write("a", NEW_YEAR_MS, HEAD, [{"n": "x" * 100}])
+    with pytest.raises(OSError, match="the reserve is used up"):
+        files.write("a", NEW_YEAR_MS, HEAD, [{"n": "x" * 10_000}])
+    assert used(tmp_path) <= RESERVE_OCTETS
+
+
+def test_of_rows_that_a_disk_refuses_no_part_is_written(files, tmp_path, monkeypatch):
+    files.write("a", NEW_YEAR_MS, HEAD, [{"n": 1}])
+    real, asked = os.write, []
+
+    def write_little(descriptor, octets):
+        asked.append(0)
+        if len(asked) > 1:
+            raise OSError(28, "No space left on device")
+        return real(descriptor, octets[:3])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(telemetry_files.os, "write", write_little)
+        with pytest.raises(OSError, match="No space"):
+            files.write("a", NEW_YEAR_MS, HEAD, [{"n": 2}])
+    files.write("a", NEW_YEAR_MS, HEAD, [{"n": 3}])
+    files.close()
+    (path,) = tmp_path.glob("a/*")
+    assert [json.loads(line)["n"] for line in path.read_text().splitlines()] == [1, 3]
+
+
+def test_after_an_error_of_a_file_another_one_is_tried(files, tmp_path, monkeypatch):
+    files.write("a", NEW_YEAR_MS, HEAD, [{"n": 1}])
+    with monkeypatch.context() as patch:
+        patch.setattr(telemetry_files.os, "write", refuse)
+        with pytest.raises(OSError, match="Input/output"):
+            files.write("a", NEW_YEAR_MS, HEAD, [{"n": 2}])
+    files.write("a", NEW_YEAR_MS, HEAD, [{"n": 2}])
+    assert names(tmp_path) == ["a/20260101T00.0001.ndjson", "a/20260101T00.0002.ndjson.open"]
+
+
+def refuse(*_):
+    raise OSError(5, "Input/output error")
 
 
 def test_files_older_than_they_are_kept_go(files, tmp_path):
@@ -104,57 +163,3 @@ def test_files_older_than_they_are_kept_go(files, tmp_path):
         os.utime(path, (NEW_YEAR_MS / 1000 - days * 86_400,) * 2)
     files.expire(NEW_YEAR_MS)
     assert names(tmp_path) == ["a/20251226T00.0001.ndjson"]
-
-
-def test_how_long_files_are_kept_may_change(files, tmp_path):
-    (tmp_path / "a").mkdir()
-    path = tmp_path / "a/20251224T00.0001.ndjson"
-    path.write_text("")
-    os.utime(path, (NEW_YEAR_MS / 1000 - 8 * 86_400,) * 2)
-    writer = Writer(files)
-    writer.retain(9)
-    files.expire(NEW_YEAR_MS)
-    assert path.exists()
-    writer.retain(7)
-    files.expire(NEW_YEAR_MS)
-    assert not path.exists()
-    writer.stop()
-
-
-def test_the_thread_writes_what_it_is_given_and_closes_at_a_stop(files, tmp_path):
-    writer = Writer(files)
-    for n in range(100):
-        writer.write("a", NEW_YEAR_MS, HEAD, [{"n": n}])
-    writer.tick(NEW_YEAR_MS)
-    writer.stop()
-    (path,) = tmp_path.glob("a/*.ndjson")
-    assert [json.loads(line)["n"] for line in path.read_text().splitlines()] == [*range(100)]
-    assert (writer.rows_given, writer.dropped, writer.octets) == (100, 0, path.stat().st_size)
-
-
-def test_the_thread_goes_on_after_a_file_that_could_not_even_be_closed(files, tmp_path, monkeypatch, caplog):
-    real, failing = os.close, [True]
-
-    def close(descriptor):
-        real(descriptor)
-        if failing:
-            failing.pop()
-            raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(telemetry_files.os, "close", close)
-    writer = Writer(files)
-    writer.write("a", NEW_YEAR_MS, HEAD, [{"n": 1}])
-    writer.tick(NEW_YEAR_MS + HOUR_MS)
-    writer.write("a", NEW_YEAR_MS + HOUR_MS, HEAD, [{"n": 2}])
-    writer.stop()
-    assert "a/20260101T01.0001.ndjson" in names(tmp_path)
-    assert "the telemetry's files failed" in caplog.text
-
-
-def test_what_the_disk_cannot_follow_is_dropped_and_counted(files, monkeypatch):
-    monkeypatch.setattr(telemetry_files, "WAITING_ROWS_MAX", 10)
-    monkeypatch.setattr(Writer, "_work", lambda _: None)
-    writer = Writer(files)
-    for _ in range(5):
-        writer.write("a", NEW_YEAR_MS, HEAD, [{}] * 4)
-    assert (writer.rows_given, writer.dropped) == (8, 12)

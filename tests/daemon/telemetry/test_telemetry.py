@@ -10,24 +10,7 @@ from pybroker.core.queue.queue import Queue
 from pybroker.daemon.telemetry import telemetry
 from pybroker.daemon.telemetry.telemetry import FOLDER, FULL_MS, Telemetry
 from tests.daemon.running import Running
-from tests.fakes import World
-
-
-class Station:
-    """A broker and its telemetry; `rows` reads what was written, after the end."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.world = World()
-        self.broker = self.world.broker
-        self.telemetry = Telemetry(self.broker, folder, 10_000, 7)
-
-    def rows(self, table):
-        self.telemetry._writer.stop()
-        found = []
-        for path in sorted((self.folder / FOLDER / table).glob("*.ndjson")):
-            found += [json.loads(line) for line in path.read_text().splitlines()]
-        return found
+from tests.daemon.telemetry.station import Station
 
 
 @pytest.fixture
@@ -69,7 +52,8 @@ def test_a_queue_that_is_declared_again_is_a_new_one(station):
         ids.append(station.world.vhost.queues["q"].id)
         station.world.vhost.delete_queue(station.world.vhost.queues["q"])
     rows = station.rows("queue_sample")
-    assert [(row["queue_id"], row["first"]) for row in rows] == [(ids[0], True), (ids[1], True)]
+    told = [(row["queue_id"], row.get("first"), row["state"]) for row in rows]
+    assert told == [(ids[0], True, "running"), (ids[0], None, "deleted"), (ids[1], True, "running")]
 
 
 def test_an_alarm_is_an_event_of_its_own_time_and_whom_it_held_for_how_long(station):
@@ -175,7 +159,7 @@ def test_very_many_that_are_blocked_are_looked_at_some_at_a_time(station, monkey
     peers = [station.world.connect() for _ in range(7)]
     monkeypatch.setattr(telemetry.gevent, "sleep", lambda _: written.append(0))
     write = Telemetry._write
-    monkeypatch.setattr(Telemetry, "_write", lambda *args: written.append(len(args[2])) or write(*args))
+    monkeypatch.setattr(Telemetry, "_write", lambda *args, **how: written.append(len(args[2])) or write(*args, **how))
     for peer in peers:
         peer.publish("", "nowhere", b"")
     station.broker.alarms.set("memory", "short")
@@ -212,9 +196,9 @@ def test_queues_that_are_deleted_meanwhile_are_freed_some_at_a_time(station, mon
     steps = [before, *alive]
     assert steps[-1] <= before - 40
     assert max(first - then for first, then in pairwise(steps)) <= 10
-    assert 50 == len(station.telemetry._activity["queue_sample"])
+    assert 50 == len(station.telemetry._seen["queue_sample"].known)
     station.telemetry.sample()
-    assert {} == station.telemetry._activity["queue_sample"]
+    assert {} == station.telemetry._seen["queue_sample"].known
 
 
 def test_after_a_look_that_failed_no_queue_is_taken_for_a_new_one(station, monkeypatch):

@@ -6,11 +6,15 @@ import pytest
 
 from pybroker.core.stats.drops import DropCounts
 from pybroker.daemon.telemetry import files as telemetry_files, rows as telemetry_rows
+from pybroker.daemon.telemetry.gaps import Gaps
 from pybroker.spark.pipeline import schemas
 from tests.fakes import World
 
 PAGE = Path(__file__).resolve().parents[3] / "man/pybroker-pipeline.7"
-HEAD = {"ts", "node", "epoch"}
+HEAD = {"ts", "node", "epoch", "seq"}
+# What the recorder adds to rows of queues and connections, and of the node.
+THING = {"first": True, "others": 1}
+NODE = {"interval_ms": 1, "telemetry_dropped_total": 0}
 
 
 def names(table):
@@ -26,13 +30,16 @@ def test_the_daemons_rows_are_the_tables_columns():
     broker.alarms.set("memory", "short")
     (alarm,) = broker.alarms
     (loss,) = broker.losses.pop()
+    gaps = []
+    Gaps(gaps.extend).begin("queue_sample", 0, "disk")
     rows = {
-        "queue_sample": {**telemetry_rows.of_queue(world.vhost.queues["q"]), "first": True},
-        "connection_sample": {**telemetry_rows.of_session(peer.session), "first": True},
-        "node_sample": {**telemetry_rows.of_node(broker, 0), "telemetry_dropped_total": 0, "first": True},
+        "queue_sample": {**telemetry_rows.of_deleted_queue(world.vhost.queues["q"], 1), **THING},
+        "connection_sample": {**telemetry_rows.of_closed_session(peer.session), **THING},
+        "node_sample": {**telemetry_rows.of_node(broker, 0), **NODE, "first": True},
         "alarm_event": telemetry_rows.of_alarm(broker, alarm, "set"),
         "block_event": telemetry_rows.of_block(peer.session, "memory", 0, None),
         "trace_event": telemetry_rows.of_loss(*loss),
+        "gap": gaps[0],
     }
     assert {name: HEAD | row.keys() for name, row in rows.items()} == {
         name: names(table) for name, table in schemas.RAW.items()

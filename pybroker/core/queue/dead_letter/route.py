@@ -195,6 +195,8 @@ def held(queue: "Queue") -> tuple[int, int]:
 
 def depart(queue: "Queue", entries: "list[Entry]", reason: str) -> None:
     """Send `entries`, which are in no level any more, to the queue's dead letter exchange; without one they end."""
+    messages = sum([len(entry.indexes) for entry in entries])
+    queue.fates.depart(messages, reason, forwarded=queue.limits.dead_letter_exchange is not None)
     losses = queue.vhost.broker.losses
     if losses is not None:
         losses.departed(queue, entries, reason)
