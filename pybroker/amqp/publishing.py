@@ -123,8 +123,7 @@ def publish_event(channel: "AmqpChannel", event: "Event") -> "Event | None":
 def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient: bool = False) -> int:
     """Route and enqueue messages of one kind; return how many: all, unless `patient` or a paused queue withholds one.
 
-    Raises NotFound (404) for the exchange, AccessRefused (403), PreconditionFailed (406) for a user-id that lies: the
-    messages before that one are published.
+    Raises NotFound (404), AccessRefused (403), PreconditionFailed (406) for a user-id that lies, behind the others.
     """
     session = channel.session
     vhost = channel.publisher.vhost

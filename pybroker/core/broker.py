@@ -17,6 +17,7 @@ from pybroker.core.channel.handover import Handovers
 from pybroker.core.channel.session_sweeper import SessionSweeper
 from pybroker.core.events import topology as topology_events
 from pybroker.core.events.cause import BROKER, Cause
+from pybroker.core.events.ends import EndObservers
 from pybroker.core.exchange.event_exchange import Events
 from pybroker.core.message_trace.hub import Traces
 from pybroker.core.metadata import store
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 
     from pybroker.core.channel.credit import Credit
     from pybroker.core.channel.state import SessionState
-    from pybroker.core.queue.queue import Queue
     from pybroker.core.routing.publish import Route
     from pybroker.core.settings import Settings
     from pybroker.core.stats.drops import DropCounts
@@ -95,7 +95,7 @@ class Broker:
         self.parameters.register(VHOST_LIMITS, VHOST_LIMITS_COMPONENT)
         self.vhosts: dict[str, VHost] = {}
         self.sessions: dict[int, SessionState] = {}
-        self.channels = 0  # of all of them
+        self.channels = self.delivered_before = 0  # of all of them; by those that ended, and to operators
         self.listeners: list[Any] = []
         self.alarms = Alarms(settings, clock)
         self.alarms.change_observers.append(self._alarms_changed)
@@ -127,14 +127,11 @@ class Broker:
         self.unconfirmed: dict[Any, Log] = {}  # channels whose confirms wait, and the log of the oldest of each
         self.waiting: dict[Any, None] = {}  # channels with replies that wait, for the log or another
         self.ahead: dict[Credit, None] = {}  # of sessions that are not read because the disk has to catch up
-        self.epoch = clock.timestamp_ms // 1000
-        self.started_ms = clock.now_ms
+        self.epoch, self.started_ms = clock.timestamp_ms // 1000, clock.now_ms
         self.message_sizes = MessageSizes()
         self.confirmed = self.acked = self.returned = self.unroutable = 0
-        self.delivered_before = 0  # to operators, and by sessions that have ended
         self.losses: DropCounts | None = None  # somebody wants to know what became of messages that are in no queue
-        self.queue_end_observers: list[Callable[[Queue, int], None]] = []  # with the messages that it had
-        self.session_end_observers: list[Callable[[SessionState], None]] = []
+        self.ends = EndObservers()
         self.timeouts_differ = False  # a queue has, or had, a consumer timeout of its own
         self.reply_consumers: dict[str, Any] = {}
         self._warned: dict[str, int] = {}
@@ -169,8 +166,7 @@ class Broker:
     def session_ended(self, session: "SessionState") -> None:
         """Keep what a session has counted, and tell those who want to know; it is none of the sessions any more."""
         self.delivered_before += session.delivered
-        for observer in self.session_end_observers:
-            observer(session)
+        self.ends.notify_session(session)
 
     def create_defaults(self, cause: Cause = BROKER) -> None:
         """Make what a fresh node has: the default virtual host, and its user with its permissions."""

@@ -167,7 +167,6 @@ class VHost:
         messages = queue.messages
         queue.backlog.settle_all()
         count = queue.purge()
-        for observer in broker.queue_end_observers:
-            observer(queue, messages)
+        broker.ends.notify_queue(queue, messages)
         broker.removals.start(partial(remove_queue, queue, messages), cause, call_back)
         return count

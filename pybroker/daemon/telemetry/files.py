@@ -1,7 +1,7 @@
 """The telemetry's files: rows become lines of `<table>/<YYYYMMDDTHH>.<seq>.ndjson`, one file an hour and table.
 
 A file that is still written to ends in `.open`; it gets its name when its hour is over, when it is large enough, and at
-a stop. Old ones are removed. Where the disk is near its limit, what is written comes out of the `reserve`. Knows no
+a stop. Old ones are removed. While the disk is near its limit, all that is written comes out of the `reserve`. Knows no
 broker; `writer` has the thread all this happens in.
 """
 
@@ -21,7 +21,7 @@ SUFFIX: Final = ".ndjson"
 OPEN: Final = ".open"
 FILE_OCTETS_MAX: Final = 64 << 20
 DAY_S: Final = 86_400
-# What a file takes of the disk on top of its lines: the rest of its last block.
+# A file takes this much of the disk on top of its lines: the rest of its last block.
 BLOCK_OCTETS: Final = 4096
 VERSION: Final = 1
 
@@ -63,7 +63,7 @@ class TelemetryFiles:
         self._look()
         file = self._files.get(table)
         is_new = file is None or file.hour != _hour(timestamp_ms)
-        if self.is_short and not self._reserve.take(len(octets) + BLOCK_OCTETS * is_new):
+        if self.is_short and not self._reserve.release(len(octets) + BLOCK_OCTETS * is_new):
             raise OSError(0, "free disk space is near its limit, and the reserve is used up")
         file = self._file(table, timestamp_ms)
         try:
@@ -109,7 +109,7 @@ class TelemetryFiles:
         self._reserve.open()
 
     def _look(self) -> None:
-        self._reserve.look()
+        self._reserve.measure()
         if self._was_short != self.is_short:
             self._was_short = self.is_short
             if self.is_short:

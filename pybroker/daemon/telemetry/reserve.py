@@ -1,6 +1,6 @@
 """The reserve: room on the disk that the telemetry keeps for itself, so that it goes on while space is short.
 
-A file of no content, made while there is room. What is written in a shortage is taken off its length, so that the
+A file of no content, made while there is room. In a shortage it loses as much of its length as is written, so that the
 telemetry as a whole takes no more of the disk than before, and cannot cause the alarm that it tells of.
 """
 
@@ -39,9 +39,9 @@ class Reserve:
         """Learn what an earlier start left of it, and fill it. Raises OSError."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.octets = self._path.stat().st_size if self._path.exists() else 0
-        self.look()
+        self.measure()
 
-    def look(self) -> None:
+    def measure(self) -> None:
         """Measure; fill it up where there is room. Raises OSError if the disk cannot be measured."""
         spare = self._spare()
         was_short, self.is_short = self.is_short, spare < (self.octets_max if self.is_short else 0)
@@ -56,7 +56,7 @@ class Reserve:
                     "the telemetry has no reserve for a shortage of disk space: %s", error.strerror, extra=extra
                 )
 
-    def take(self, octets: int) -> bool:
+    def release(self, octets: int) -> bool:
         """Give so much of it to the disk, for as much to be written; False if it has less. Raises OSError."""
         if octets > self.octets:
             return False

@@ -63,7 +63,7 @@ class Block(NamedTuple):
 
 
 class Seen:
-    """What was told of the things of one table: by id, all that is different if something happened to one.
+    """The things of a table that were told of: by id, all that is different if something happened to one.
 
     A look moves them from `known` to `found`; afterwards, those left are gone. `told_ms` is the time of the last look.
     """
@@ -139,8 +139,8 @@ class Telemetry:
         self._pause_s = PAUSE_S
         self._losses = broker.losses = DropCounts()
         broker.alarms.change_observers.append(self._alarms_changed)
-        broker.queue_end_observers.append(self._queue_deleted)
-        broker.session_end_observers.append(self._session_closed)
+        broker.ends.queues.append(self._queue_deleted)
+        broker.ends.sessions.append(self._session_closed)
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -161,12 +161,12 @@ class Telemetry:
             self._lag_ms = max(self._lag_ms, int((monotonic() - before_s - LOOK_S) * 1000))
             try:
                 self._broker.clock.refresh()
-                self.look()
+                self.do_due()
             except Exception:
                 # A bug here is no reason to know nothing from now on.
                 log.exception("telemetry failed", extra=event(BUG))
 
-    def look(self) -> None:
+    def do_due(self) -> None:
         """Do what is due: look at the clock, at alarms while there are any, and at everything now and then."""
         self._look_at_clock()
         if self._blocks or self._alarms or any(True for _ in self._broker.alarms):
@@ -178,8 +178,8 @@ class Telemetry:
         """Sample once more and close the files."""
         broker = self._broker
         broker.losses = None
-        broker.queue_end_observers.remove(self._queue_deleted)
-        broker.session_end_observers.remove(self._session_closed)
+        broker.ends.queues.remove(self._queue_deleted)
+        broker.ends.sessions.remove(self._session_closed)
         self._pause_s = 0.0
         try:
             self.check()

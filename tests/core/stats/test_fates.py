@@ -1,4 +1,4 @@
-"""What became of messages is counted where it happens, and the balance of a queue adds up."""
+"""Queues count what became of their messages."""
 
 import pytest
 from pamqp.commands import Basic

@@ -31,21 +31,21 @@ def test_it_is_room_on_the_disk(tmp_path, reserve):
     path = tmp_path / "telemetry" / "reserve"
     assert (reserve.octets, path.stat().st_size, path.stat().st_mode & 0o777) == (OCTETS, OCTETS, 0o600)
     assert path.stat().st_blocks * 512 >= OCTETS
-    assert reserve.take(4_000)
+    assert reserve.release(4_000)
     assert path.stat().st_size == reserve.octets == 6_000
-    assert not reserve.take(6_001)
+    assert not reserve.release(6_001)
     assert reserve.octets == 6_000
 
 
 def test_a_start_on_a_short_disk_has_what_the_last_one_left(tmp_path, disk, reserve):
     reserve.open()
-    reserve.take(7_000)
+    reserve.release(7_000)
     disk.spare = -1
     again = Reserve(tmp_path / "telemetry" / "reserve", disk, OCTETS)
     again.open()
     assert (again.is_short, again.octets) == (True, 3_000)
     disk.spare = OCTETS
-    again.look()
+    again.measure()
     assert (again.is_short, again.octets) == (False, OCTETS)
 
 
@@ -63,10 +63,10 @@ def test_a_file_system_that_gives_none_is_asked_again_after_a_shortage(disk, res
     with monkeypatch.context() as patch:
         patch.setattr(telemetry_reserve.os, "posix_fallocate", refuse)
         reserve.open()
-        reserve.look()
+        reserve.measure()
     assert caplog.text.count("the telemetry has no reserve") == 1
-    reserve.look()
+    reserve.measure()
     assert reserve.octets == 0
     for disk.spare in (-1, OCTETS):
-        reserve.look()
+        reserve.measure()
     assert reserve.octets == OCTETS

@@ -212,19 +212,19 @@ def test_losses_wait_for_a_disk_that_refuses_rows(station, monkeypatch):
 
 def test_an_alarm_of_descriptors_is_seen_to_clear(station):
     station.broker.alarms.set("file_descriptor_limit", "none left")
-    station.telemetry.look()
+    station.telemetry.do_due()
     station.broker.alarms.clear("file_descriptor_limit")
-    station.telemetry.look()
+    station.telemetry.do_due()
     assert [row["action"] for row in station.rows("alarm_event")] == ["set", "clear"]
 
 
 def test_a_clock_that_is_set_is_told_of_and_rows_keep_their_order(station):
     clock = station.world.clock
-    station.telemetry.look()
+    station.telemetry.do_due()
     clock.timestamp_ms -= 3_600_000
-    station.telemetry.look()
+    station.telemetry.do_due()
     station.world.advance(10_000)
-    station.telemetry.look()
+    station.telemetry.do_due()
     (gap,) = station.rows("gap")
     hour = (1_700_000_000_000 - 3_600_000, 1_700_000_000_000)
     assert (gap["why"], gap["from_ms"], gap["to_ms"], gap["table"]) == ("clock_back", *hour, "")

@@ -12,7 +12,7 @@ from tests.fakes import World
 
 PAGE = Path(__file__).resolve().parents[3] / "man/pybroker-pipeline.7"
 HEAD = {"ts", "node", "epoch", "seq"}
-# What the recorder adds to rows of queues and connections, and of the node.
+# The recorder adds these to rows of queues and connections, and of the node.
 THING = {"first": True, "others": 1}
 NODE = {"interval_ms": 1, "telemetry_dropped_total": 0}
 
