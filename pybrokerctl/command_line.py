@@ -72,9 +72,9 @@ class CommandLine:
         if "help" in general:
             return Parsed(command, {}, general)
         given = _given(command, found, words)
-        spec.check_complete(command, given, prompts=True)
         if words:
             raise BadArguments("too many arguments.")
+        spec.check_complete(command, given, prompts=True)
         return Parsed(command, given, general)
 
     def _read(self, options: Mapping[str, Option], *, whole: bool) -> tuple[list[tuple[Option, Any]], list[str]]:
