@@ -5,6 +5,7 @@ where pyspark, pyarrow or Java is missing. With INTEROP_BROKER=HOST:PORT:PID ano
 """
 
 import os
+import pkgutil
 import re
 import sys
 import uuid
@@ -81,6 +82,8 @@ def spark(spark_is_possible, tmp_path_factory: pytest.TempPathFactory):
     """Return the session that all tests share; do not stop it, do not change its configuration for good."""
     from pyspark.sql import SparkSession
 
+    from pybroker.spark.source import PybrokerSource
+
     folder = tmp_path_factory.mktemp("spark")
     before, environment = dict(os.environ), spark_environment()
     os.environ.clear()
@@ -93,6 +96,8 @@ def spark(spark_is_possible, tmp_path_factory: pytest.TempPathFactory):
             builder = builder.config(name, str(folder / name))
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
+        if not any(each.name == "pyspark_pybroker" for each in pkgutil.iter_modules()):
+            session.dataSource.register(PybrokerSource)  # run from the sources, not installed
         yield session
         session.stop()
     finally:
