@@ -94,8 +94,8 @@ def sockets(broker: BrokerProcess) -> int:
 def knock(broker: BrokerProcess, target: Target, count: int, seed: int) -> int:
     """Run so many hostile newcomers; return by how many octets the daemon's memory grew in the last two thirds."""
     endings, settled = Counter(), 0
-    open_honestly(target).close()
     before = sockets(broker)
+    open_honestly(target).close()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for number, ending in enumerate(pool.map(lambda n: run_newcomer(target, n), range(seed, seed + count))):
             endings[ending] += 1
