@@ -6,7 +6,7 @@ from array import array
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, RunAttributes
 from pybroker.store import format as fmt
-from pybroker.store.segments.returned import rows_of
+from pybroker.store.segments.returned_rows import rows_of
 
 PERSISTENT = RunAttributes(persistent=True)
 LOG_ID = 0xE90C4

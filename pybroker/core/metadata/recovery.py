@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pybroker.core.queue.paging.delivery_counts import delivered_alike
 from pybroker.core.queue.paging.segments import EvictedSegment
 from pybroker.run import MAYBE_DELIVERED, known_deliveries
-from pybroker.store.segments.returned import append, ascending
+from pybroker.store.segments.returned_rows import append, ascending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.run import Entry
     from pybroker.store.recovery.recovery import Recovered
-    from pybroker.store.segments.returned import Rows
+    from pybroker.store.segments.returned_rows import Rows
 
 
 def durable_queues(broker: "Broker") -> "dict[int, Destination]":

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pybroker.store.log import Fetched
     from pybroker.store.recovery.recovery import Recovered
     from pybroker.store.segments.live_index import LiveIndex
-    from pybroker.store.segments.returned import Rows
+    from pybroker.store.segments.returned_rows import Rows
     from pybroker.store.worker import Worker
 
 # A batch is closed at this size also while the one before it is being written.

@@ -17,8 +17,8 @@ from pybroker.store.journal.reserve import OCTETS_MAX as RESERVE_MAX, Reserve, r
 from pybroker.store.segments.checkpoint import Checkpoint, write_checkpoint
 from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Segment
-from pybroker.store.segments.returned import tidy
 from pybroker.store.segments.segment import seal_segment
+from pybroker.store.segments.tidy import tidy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pybroker.store.journal.journal import Journal
     from pybroker.store.journal.writer import Batch
     from pybroker.store.segments.live_index import Recovered
-    from pybroker.store.segments.returned import Rows
+    from pybroker.store.segments.returned_rows import Rows
     from pybroker.store.worker import Worker
 
 # The first segment's size; each further one has twice its forerunner's, so that an idle node's folder stays small.

@@ -22,7 +22,7 @@ from pybroker.store.segments.delay import decode_delay
 from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Recovered, Segment, Target
 from pybroker.store.segments.newest import Newest
-from pybroker.store.segments.returned import of_queues
+from pybroker.store.segments.returned_rows import of_queues
 from pybroker.store.segments.scan import Damaged
 from pybroker.store.segments.segment import SegmentFile, seal_segment, segment_number
 

@@ -21,6 +21,7 @@ until they are due stand at the end, and not among the redelivered: programs tha
 
 from array import array
 from dataclasses import dataclass, field
+from itertools import compress, groupby
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -28,11 +29,11 @@ from google_crc32c import value
 
 from pybroker.store.disk import DiskError
 from pybroker.store.format import FormatError, VersionError, check_version, column, little
-from pybroker.store.segments.returned import COLUMNS, rows_of
+from pybroker.store.segments.returned_rows import CHUNK, COLUMNS, columns_of, flat
 
 if TYPE_CHECKING:
     from pybroker.store.disk import Disk
-    from pybroker.store.segments.returned import Rows
+    from pybroker.store.segments.returned_rows import Rows
 
 MAGIC: Final = b"pbckpt"
 VERSION: Final = 2
@@ -109,11 +110,17 @@ class Checkpoint:
         ready, delayed = array("Q"), {}
         for queue_id, rows in self.returned.items():
             waiting = array("Q")
-            for first, last, times, due_ms in rows_of(rows):
-                if due_ms:
-                    waiting.extend((first, last, times, due_ms))
-                else:
-                    ready.extend((queue_id, first, last, times))
+            for start in range(0, len(rows), COLUMNS * CHUNK):
+                part = rows[start : start + COLUMNS * CHUNK]
+                firsts, lasts, times, dues = columns = columns_of(part)
+                if all(dues):
+                    waiting += part
+                    continue
+                if any(dues):
+                    waiting += flat(*[array("Q", compress(column, dues)) for column in columns])
+                chosen = [not due_ms for due_ms in dues]
+                mine = [array("Q", compress(column, chosen)) for column in (firsts, lasts, times)]
+                ready += flat(array("Q", [queue_id]) * len(mine[0]), *mine)
             if waiting:
                 delayed[queue_id] = waiting
         return ready, delayed
@@ -139,8 +146,13 @@ class Checkpoint:
                 at += _QUEUE.size
                 settled[queue_id] = column("Q", body, at, 2 * count)
                 at += 16 * count
-        for queue_id, first, last, times in rows_of(column("Q", body, at, COLUMNS * redelivered)):
-            made.returned.setdefault(queue_id, array("Q")).extend((first, last, times, 0))
+        ids, *columns = columns_of(column("Q", body, at, COLUMNS * redelivered))
+        start = 0
+        for queue_id, equal in groupby(ids):
+            stop = start + sum(1 for _ in equal)
+            mine = [each[start:stop] for each in columns]
+            made.returned.setdefault(queue_id, array("Q")).extend(flat(*mine, array("Q", bytes(8 * (stop - start)))))
+            start = stop
         at += 8 * COLUMNS * redelivered
         if version > 1:
             at = made._decode_list(body, at)

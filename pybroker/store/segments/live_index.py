@@ -15,7 +15,8 @@ from pybroker.content_view import body_sizes
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.segments.ack_ranges import AckRanges, ranges
 from pybroker.store.segments.checkpoint import Listed
-from pybroker.store.segments.returned import Returned, Rows
+from pybroker.store.segments.returned import Returned
+from pybroker.store.segments.returned_rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from pybroker.store.segments import ack_ranges as settleds
 from pybroker.store.segments.ack_ranges import normalized, ranges, whole
 from pybroker.store.segments.live_index import INDEX_EVERY_OCTETS, Index, LiveIndex, Segment, Target
-from pybroker.store.segments.returned import unsettled
+from pybroker.store.segments.tidy import unsettled
 from tests.store.records import SEED, listed, run_of
 
 TARGET = Target(0, False, (1, 2))

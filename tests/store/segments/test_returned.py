@@ -6,7 +6,9 @@ from itertools import pairwise
 from hypothesis import given, strategies as st
 
 from pybroker.store.segments.live_index import LiveIndex, Segment
-from pybroker.store.segments.returned import MANY, Returned, append, highest, rows_of, unsettled
+from pybroker.store.segments.returned import MANY, Returned
+from pybroker.store.segments.returned_rows import append, rows_of
+from pybroker.store.segments.tidy import highest, unsettled
 from tests.store.records import listed
 
 NOW_MS = 5

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pybroker.core.metadata import recovery
 from pybroker.core.queue.retry import delayed, window
 from pybroker.run import MAYBE_DELIVERED, RunAttributes
-from pybroker.store.segments.returned import rows_of
+from pybroker.store.segments.returned_rows import rows_of
 from tests.core.disk_log import DiskBench, on_disk
 from tests.store.records import flat
 
