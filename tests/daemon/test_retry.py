@@ -1,6 +1,8 @@
 """Delayed retry on a real daemon by policy alone: plain workers get it, and a kill keeps every due time."""
 
+import json
 import time
+from datetime import datetime
 
 import pika
 import pytest
@@ -126,3 +128,34 @@ def test_a_lost_connection_is_a_failure(folder):
     channel.basic_get("q")
     connection.close()
     eventually(lambda: counts(running[-1]), (1, 1))
+
+
+def dues(running):
+    """Return when each message that waits is due, by seq."""
+    messages = json.loads(running.ctl("--formatter", "json", "peek_messages", "q", "--delayed", "--count", "99"))
+    return {message["seq"]: datetime.fromisoformat(message["due_at"]) for message in messages}
+
+
+def test_a_backup_has_those_that_wait_with_their_due_times(folder):
+    tmp_path, running = folder
+    connection, channel = connect(running[-1])
+    fill(channel, 20)
+    running[-1].ctl("set_policy", "later", "^q$", '{"delayed-retry-type": "all", "delayed-retry-min": 3600000}')
+    for number in range(20):
+        method, _, _ = channel.basic_get("q")
+        if number % 2:
+            channel.basic_nack(method.delivery_tag)
+    eventually(lambda: counts(running[-1]), (0, 10))
+    due = dues(running[-1])
+    running[-1].ctl("backup", "create", str(tmp_path / "backup"))
+    running[-1].ctl("backup", "verify", str(tmp_path / "backup"))
+    restored = tmp_path / "restored"
+    restored.mkdir()
+    running[-1].ctl("backup", "restore", str(tmp_path / "backup"), "--data-dir", str(restored / "data"))
+    connection.close()
+    assert (0, "") == running[-1].stop()
+    running.append(Running(restored))
+    # Unacknowledged messages are ready.
+    assert (10, 10) == counts(running[-1])
+    after = dues(running[-1])
+    assert all(abs(after[seq] - due_at).total_seconds() < 1 for seq, due_at in due.items())

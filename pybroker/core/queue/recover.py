@@ -43,12 +43,12 @@ def restore(queue: "Queue", parts: list[Part], others: int, returned: "Returned 
             queue.timed = queue.timed or timed
     delayed, deliveries = _parted(array("Q") if returned is None else returned, others)
     for level, unordered in by_level.items():
-        segments = level.open_segments()
         for ordered in _in_order(unordered):
             left = ordered if delayed is None else delayed.split_off(ordered)
             if left.count:
                 backlog.recover(level, left.count, left.octets)
-                _append(segments, left, deliveries)
+                # A level whose messages all wait has nothing behind its head window.
+                _append(level.segments or level.open_segments(), left, deliveries)
     if delayed is not None:
         backlog.count_delayed(delayed.messages, delayed.octets)
         queue.restore_delayed(delayed.columns())
