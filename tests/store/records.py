@@ -2,11 +2,11 @@
 
 import random
 from array import array
+from collections.abc import Iterator
 
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, RunAttributes
 from pybroker.store import format as fmt
-from pybroker.store.segments.returned_rows import rows_of
 
 PERSISTENT = RunAttributes(persistent=True)
 LOG_ID = 0xE90C4
@@ -16,6 +16,11 @@ SEED = fmt.seed(LOG_ID, 1)
 def flat(rows: list[tuple[int, int, int, int]]) -> "array[int]":
     """Return rows of what came back as the log and the queues have them."""
     return array("Q", [number for row in rows for number in row])
+
+
+def rows_of(rows: "array[int]") -> Iterator[tuple[int, int, int, int]]:
+    """Give them back."""
+    return zip(rows[::4], rows[1::4], rows[2::4], rows[3::4], strict=True)
 
 
 def content(body: bytes, channel: int = 1, properties: bytes = b"\x10\x00\x02") -> bytes:

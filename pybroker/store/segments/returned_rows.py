@@ -5,7 +5,7 @@ from operator import le
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
 # First seq, last seq, deliveries, due.
 Row: TypeAlias = tuple[int, int, int, int]
@@ -47,11 +47,6 @@ def flat(*columns: "array[int]") -> "array[int]":
     for at, column in enumerate(columns):
         rows[at::COLUMNS] = column
     return rows
-
-
-def rows_of(rows: "array[int]") -> "Iterator[Row]":
-    """Give the rows of a flat array."""
-    return zip(rows[::4], rows[1::4], rows[2::4], rows[3::4], strict=True)
 
 
 def of_queues(rows: Rows, known: "Collection[int]") -> Rows:

@@ -7,9 +7,8 @@ from hypothesis import given, strategies as st
 
 from pybroker.store.segments.live_index import LiveIndex, Segment
 from pybroker.store.segments.returned import MANY, Returned
-from pybroker.store.segments.returned_rows import append, rows_of
 from pybroker.store.segments.tidy import highest, unsettled
-from tests.store.records import listed
+from tests.store.records import listed, rows_of
 
 NOW_MS = 5
 ROW = st.tuples(st.integers(1, 30), st.integers(0, 8), st.integers(1, 3), st.integers(0, 9)).map(
@@ -37,13 +36,6 @@ def test_settled_messages_leave(rows, settled):
     gone = array("Q", [seq for each in sorted(settled) for seq in (each, each)])
     expected = {seq: each for seq, each in one_by_one(rows).items() if seq not in settled}
     assert expected == one_by_one(unsettled(highest(sorted(rows)), gone))
-
-
-def test_rows_that_touch_and_say_the_same_are_one():
-    rows = array("Q")
-    for row in ((1, 2, 1, 0), (3, 5, 1, 0), (6, 6, 2, 0), (7, 7, 2, 9), (9, 9, 2, 9)):
-        append(rows, row)
-    assert [(1, 5, 1, 0), (6, 6, 2, 0), (7, 7, 2, 9), (9, 9, 2, 9)] == list(rows_of(rows))
 
 
 @given(st.lists(st.tuples(ROW, st.booleans())), st.lists(st.integers(1, 40), unique=True))

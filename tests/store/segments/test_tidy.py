@@ -8,9 +8,8 @@ from hypothesis import given, strategies as st
 
 from pybroker.store.segments import checkpoint as checkpoint_module, tidy as tidy_module
 from pybroker.store.segments.checkpoint import Checkpoint
-from pybroker.store.segments.returned_rows import rows_of
 from pybroker.store.segments.tidy import tidy
-from tests.store.records import flat
+from tests.store.records import flat, rows_of
 
 NOW_MS = 5
 ROW = st.tuples(st.integers(1, 60), st.integers(0, 9), st.integers(0, 3), st.integers(0, 9)).map(

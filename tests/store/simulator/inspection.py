@@ -12,10 +12,10 @@ from pybroker.store.journal.journal import Journal
 from pybroker.store.log_path import open_log
 from pybroker.store.memory import MemoryDefinitions
 from pybroker.store.recovery.recovery import Recovery
-from pybroker.store.segments.returned_rows import rows_of
 from tests.clock import FakeClock
 from tests.inline_worker import InlineWorker
 from tests.store.journals import body
+from tests.store.records import rows_of
 from tests.store.simulator.violation import Violation
 
 if TYPE_CHECKING:

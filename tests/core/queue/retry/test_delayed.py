@@ -6,9 +6,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pybroker.core.metadata import recovery
 from pybroker.core.queue.retry import delayed, window
 from pybroker.run import MAYBE_DELIVERED, RunAttributes
-from pybroker.store.segments.returned_rows import rows_of
 from tests.core.disk_log import DiskBench, on_disk
-from tests.store.records import flat
+from tests.store.records import flat, rows_of
 
 SMALL = {
     window: {"KEPT_MESSAGES": 2, "KEPT_OCTETS": 30, "SOON_MS": 20, "FETCH_MESSAGES": 3, "FETCH_OCTETS": 30},
