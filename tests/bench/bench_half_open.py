@@ -104,6 +104,11 @@ class Stalled:
             self.watch()
         return round(time.monotonic() - began, 1)
 
+    def left(self, pid):
+        """Return how many the broker has; of others the kernel forgot the broker's end, for its backlog was full."""
+        held = {(*each.raddr,) for each in psutil.net_connections("tcp") if each.pid == pid}
+        return sum(key.fileobj.getsockname() in held for key in self.selector.get_map().values())
+
     def connect(self, n):
         sock = socket.socket()
         sock.setblocking(False)
@@ -207,6 +212,7 @@ def measure(broker, target, step, count):
     for each in others:
         each.start()
     took_s = stalled.run()
+    left = stalled.left(broker.pid)
     for each in others:
         each.stopping.set()
         each.join()
@@ -214,7 +220,8 @@ def measure(broker, target, step, count):
     time.sleep(5)  # what is free is given back after a second or two
     return {
         "closed_after_s": took_s,
-        "left_open": stalled.open,
+        "left_open": left,
+        "forgotten_by_kernel": stalled.open - left,
         "grown_mib": round((max(peak) - before_octets) / (1 << 20), 1),
         "kept_mib": round((process.memory_info().rss - before_octets) / (1 << 20), 1),
         "honest": len(honest.took_s),
