@@ -7,7 +7,7 @@ The only place that reads a content by its offsets, but for `wire/content` and i
 were checked when they came in; nothing here raises.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 _SIZE: Final = 3  # of the header frame's payload
@@ -66,6 +66,27 @@ def body_start(content: bytes, octets_max: int) -> bytes:
         left -= size
         at += size + _EMPTY_FRAME_OCTETS
     return b"".join(parts)
+
+
+def body_parts(content: bytes, octets_max: int, part_octets: int) -> Iterator[bytes]:
+    """Yield the same in parts of so many octets; only the last may be shorter."""
+    at = _header_size(content)
+    pieces, wanted, left = [], part_octets, octets_max
+    while left > 0 and at < len(content):
+        start = at + 7
+        size = int.from_bytes(content[at + 3 : start])
+        stop = start + min(size, left)
+        left -= size
+        at += size + _EMPTY_FRAME_OCTETS
+        while start < stop:
+            pieces.append(content[start : min(stop, start + wanted)])
+            start += len(pieces[-1])
+            wanted -= len(pieces[-1])
+            if not wanted:
+                yield b"".join(pieces)
+                pieces, wanted = [], part_octets
+    if pieces:
+        yield b"".join(pieces)
 
 
 def _header_size(content: bytes) -> int:

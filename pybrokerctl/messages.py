@@ -10,6 +10,8 @@ from json import dumps
 from pathlib import Path
 from typing import Any, Final
 
+from pybroker.body_text import decoded
+from pybroker.control.arguments.messages import BODY_SIZE_MAX
 from pybroker.control.codec import DOCUMENT_OCTETS_MAX
 from pybroker.control.spec import BadArguments, Command, Refused
 from pybrokerctl import render
@@ -84,7 +86,7 @@ def texts(
     facts: Callable[[], Mapping[str, Any]] = dict,
 ) -> Iterator[str]:
     """Yield the text of messages, which come as documents, batch by batch; `facts` tells what came with the last."""
-    found = ([row[0] for row in batch] for batch in batches)
+    found = _whole(args, ([row[0] for row in batch] for batch in batches))
     match args.format:
         case "json":
             yield from _array(found)
@@ -98,6 +100,40 @@ def texts(
             yield from render.load(args.format).rows(head, ([_row(one) for one in batch] for batch in found))
         case _:
             yield from _text(args, found, options, facts)
+
+
+def _whole(args: Any, batches: Iterable[list[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield documents with their whole bodies, decoded but for raw ones: long bodies come in parts, as they are."""
+    last: dict[str, Any] = {}
+    parts: list[str] = []
+    left = 0
+    for batch in batches:
+        found = []
+        for one in batch:
+            if left:
+                left -= 1
+                parts.append(one["body_part"])
+            elif "body_parts" in one:
+                left = one.pop("body_parts")
+                last, parts = one, [one["body"]]
+            else:
+                found.append(one)
+                continue
+            if not left:
+                found.append(_joined(args, last, parts))
+        if found:
+            yield found
+
+
+def _joined(args: Any, one: dict[str, Any], parts: list[str]) -> dict[str, Any]:
+    """Return a document with a body that came in parts."""
+    if args.format == "raw":
+        return {**one, "body": "".join(parts)}
+    octets = b"".join(map(b64decode, parts))
+    properties = one["properties"]
+    octets_max = BODY_SIZE_MAX if args.body_size is None else args.body_size
+    body = decoded(octets, one["size"], properties.get("content_type"), properties.get("content_encoding"), octets_max)
+    return {**one, "body": body.value, "body_format": body.format, "body_cut": body.is_cut}
 
 
 def _array(batches: Iterable[list[dict[str, Any]]]) -> Iterator[str]:

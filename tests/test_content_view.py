@@ -35,3 +35,16 @@ def test_other_properties_leave_the_body(body, message_id):
 @pytest.mark.parametrize(("properties", "flags"), [({}, 0), ({"content_type": "x"}, 0x80), ({"headers": {}}, 0x20)])
 def test_the_first_flags(properties, flags):
     assert content_view.first_property_flags(content(b"", **properties)) == flags
+
+
+@given(
+    body=BODIES,
+    frame_octets_max=st.sampled_from([4_096, 131_072]),
+    octets_max=st.integers(0, 9_100),
+    part_octets=st.integers(1_000, 9_100),
+)
+def test_a_body_in_parts(body, frame_octets_max, octets_max, part_octets):
+    whole = content(body, frame_octets_max=frame_octets_max)
+    wanted = body[:octets_max]
+    parts = [wanted[at : at + part_octets] for at in range(0, len(wanted), part_octets)]
+    assert parts == list(content_view.body_parts(whole, octets_max, part_octets))

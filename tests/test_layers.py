@@ -15,6 +15,7 @@ NOUNS = (
     "seq_ranges",
     "message",
     "content_view",
+    "body_text",
     "errors",
     "clock",
     "session",
@@ -45,7 +46,13 @@ APART = {
     "pybroker.client": ("nouns", "pybroker.wire"),
     "pybroker.spark": ("nouns", "pybroker.wire", "pybroker.client"),
     "pybroker.testing": ("nouns", "pybroker.control.codec"),
-    "pybrokerctl": ("pybroker.control.spec", "pybroker.control.codec", "pybroker.control.commands"),
+    "pybrokerctl": (
+        "pybroker.control.spec",
+        "pybroker.control.codec",
+        "pybroker.control.commands",
+        "pybroker.control.arguments",
+        "pybroker.body_text",
+    ),
 }
 # Facts all programs must agree on: where the sockets lie, which version this is, which figures there are. None imports
 # anything heavy.

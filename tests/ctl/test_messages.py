@@ -1,5 +1,6 @@
 """Messages as their reader wants them."""
 
+import gzip
 import io
 import json
 import sys
@@ -145,6 +146,37 @@ def test_raw_is_what_was_published(daemon, ctl):
     daemon.lines = [{"columns": ["value"]}, *rows, {"end": 2}]
     written = raw(ctl)
     assert (b"\x1f\x8b\0\xff\ntwo", True) == (written[0], "the body of message 17 is cut" in written[1])
+
+
+def in_parts(body, **more):
+    """Return the rows of a message with a long body."""
+    first, *others = [b64encode(body[at : at + 300]).decode() for at in range(0, len(body), 300)]
+    whole = {**MESSAGE, "size": len(body), "body": first, "body_format": "base64", "body_cut": False, **more}
+    return [[{**whole, "body_parts": len(others)}], *[[{"seq": 17, "body_part": part}] for part in others]]
+
+
+def test_a_long_body_is_joined_and_decoded(daemon, ctl):
+    text = json.dumps({"a": ["x" * 1_000]})
+    rows = [
+        *in_parts(text.encode(), properties={"content_type": "application/json"}),
+        *in_parts(gzip.compress(b"z" * 9_999), properties={"content_encoding": "gzip"}),
+        [{**MESSAGE, "body": "short"}],
+    ]
+    daemon.lines = [{"columns": ["value"]}, *rows, {"end": len(rows)}]
+    shown = json.loads(ctl("peek_messages", "q", "--body-size", "5000", "--format", "json").out)
+    assert [(one["body"], one["body_format"], one["body_cut"]) for one in shown] == [
+        (json.loads(text), "json", False),
+        ("z" * 5_000, "text", True),
+        ("short", "text", True),
+    ]
+    assert not any("body_parts" in one for one in shown)
+
+
+def test_a_long_body_is_raw_as_it_is(daemon, ctl):
+    body = bytes(range(256)) * 5
+    rows = [*in_parts(body), *in_parts(body)]
+    daemon.lines = [{"columns": ["value"]}, *rows, {"end": len(rows)}]
+    assert body + b"\n" + body == raw(ctl)[0]
 
 
 def raw(ctl):

@@ -10,7 +10,7 @@ from pybroker.core.auth.permissions import READ, check
 from pybroker.core.channel.unacked import Batch
 from pybroker.core.operator.stand_in import StandIn
 from pybroker.core.queue.browse.browsed import Browsed
-from pybroker.core.queue.browse.document import document
+from pybroker.core.queue.browse.document import PART_OCTETS, documents
 from pybroker.errors import ContentTooLarge
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # Held while the others are taken: they go back, or are acknowledged, together.
 HELD_OCTETS_MAX: Final = 67_108_864
 # Handed over together.
-BATCH_MESSAGES: Final = 32
-BATCH_OCTETS: Final = 131_072
+BATCH_MESSAGES: Final = 8
+BATCH_OCTETS: Final = 32_768
 # Between two looks whether the head is back from disk.
 PAUSE_S: Final = 0.001
 
@@ -94,12 +94,14 @@ def get(
                 yield None
                 _acknowledge(queue, held, operator, but_last=1)
                 raise ContentTooLarge(_too_large(message.seq, size, body_octets_max))
-            shown.append(document(queue, message, body_octets_max, raw=raw))
             octets += size
-            of_batch += min(size, body_octets_max)
-            if len(shown) >= BATCH_MESSAGES or of_batch >= BATCH_OCTETS:
-                yield shown
-                shown, of_batch = [], 0
+            for one in documents(queue, message, body_octets_max, raw=raw):
+                shown.append(one)
+                of_batch += min(size, body_octets_max, PART_OCTETS)
+                if len(shown) >= BATCH_MESSAGES or of_batch >= BATCH_OCTETS:
+                    yield shown
+                    shown, of_batch = [], 0
+            pause(0)
         yield shown
         if ack:
             yield None

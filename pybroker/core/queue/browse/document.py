@@ -1,69 +1,66 @@
 """Documents: a browsed message as plain values that any JSON can hold, with as much of its body as is asked for.
 
-A body is what its publisher likes: it is never parsed, decompressed or copied beyond what is shown.
+A body is what its publisher likes: it is never parsed, decompressed or copied beyond what is shown. Only short ones
+are decoded here, in some ten microseconds; of long ones the octets go in parts, and whoever shows them decodes them.
 """
 
-import codecs
-import json
 from base64 import b64encode
 from datetime import UTC, datetime
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from pybroker.body_text import Body, decoded
+from pybroker.content_view import body_parts
 from pybroker.core.queue.browse.browsed import UNACKNOWLEDGED
-from pybroker.core.queue.browse.encoding import inflated
 from pybroker.core.queue.browse.filter import as_text
 from pybroker.run import known_deliveries
 from pybroker.wire.properties import PROPERTIES
 from pybroker.wire.table import Array, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pybroker.core.queue.browse.browsed import Browsed
     from pybroker.core.queue.queue import Queue
     from pybroker.wire.properties import Properties
 
 NAMES: Final = tuple(name for name in PROPERTIES if name != "headers")
-# Of a JSON value: deeper ones are shown as text, since each program that reads them has a limit of its own.
-DEPTH_MAX: Final = 64
-# Names of character sets that are decoded; others, and none that turns octets into octets, are not tried.
-CHARSETS: Final = {
-    "utf-8": "utf-8",
-    "utf8": "utf-8",
-    "us-ascii": "utf-8",
-    "ascii": "utf-8",
-    "iso-8859-1": "latin-1",
-    "latin-1": "latin-1",
-    "windows-1252": "cp1252",
-    "utf-16": "utf-16",
-    "utf-16le": "utf-16-le",
-    "utf-16be": "utf-16-be",
-}
-# Text without control characters but those that text has.
-_LINES: Final = dict.fromkeys([9, 10, 13])
+# If no more is to be shown of a body, it is decoded here.
+DECODED_OCTETS_MAX: Final = 4_096
+# Of what is compressed, for its framing.
+ENDS_OCTETS: Final = 1_024
+# Of one part of a longer one; in base64 the parts join.
+PART_OCTETS: Final = 49_152
 # The last millisecond of datetime.
 TEXT_MS_MAX: Final = 253_402_300_799_999
 
 
-class Body(NamedTuple):
-    """A body for people and programs: `value` is of any JSON type where `format` is json, else a text.
+def documents(queue: "Queue", message: "Browsed", octets_max: int, *, raw: bool) -> "Iterator[dict[str, Any]]":
+    """Yield the document of a message with up to `octets_max` of its body; `raw` as it is, in base64.
 
-    `format` is json, text, hex or base64; `is_cut` tells that there is more of it.
+    If that is long, it comes in base64: the document has the first part of it, and `body_parts` says how many follow.
     """
+    properties, size = message.properties, message.body_octets
+    shown = min(size, octets_max)
+    if not raw and (octets_max if properties.content_encoding else shown) <= DECODED_OCTETS_MAX:
+        # The ends of what is compressed need some octets more.
+        start = message.body_start(octets_max + ENDS_OCTETS if properties.content_encoding else octets_max)
+        body = decoded(start, size, properties.content_type, properties.content_encoding, octets_max)
+        yield _document(queue, message, properties, body)
+        return
+    parts = body_parts(message.content, octets_max, PART_OCTETS)
+    first = b64encode(next(parts, b"")).decode()
+    found = _document(queue, message, properties, Body(first, "base64", shown < size))
+    if not raw or shown > PART_OCTETS:
+        found["body_parts"] = max(0, -(-shown // PART_OCTETS) - 1)
+    yield found
+    for part in parts:
+        yield {"seq": message.seq, "body_part": b64encode(part).decode()}
 
-    value: Any
-    format: str
-    is_cut: bool
 
-
-def document(queue: "Queue", message: "Browsed", octets_max: int, *, raw: bool = False) -> dict[str, Any]:
-    """Return what there is to say of a message, with up to `octets_max` of its body; `raw` as it is, in base64."""
+def _document(queue: "Queue", message: "Browsed", properties: "Properties", body: Body) -> dict[str, Any]:
     clock = queue.vhost.broker.clock
     wall_ms = clock.timestamp_ms - clock.now_ms
-    run, properties = message.run, message.properties
-    size, octets = message.body_octets, message.body_start(octets_max)
-    body = raw_body(octets, size) if raw else decoded(message, octets, size, properties, octets_max)
+    run = message.run
     ttl_ms = _ttl_ms(queue, message)
     found: dict[str, Any] = {
         "seq": message.seq,
@@ -79,7 +76,7 @@ def document(queue: "Queue", message: "Browsed", octets_max: int, *, raw: bool =
         "expires_at": None if ttl_ms is None else time_text(run.arrived_ms + ttl_ms + wall_ms),
         "properties": {name: value for name in NAMES if (value := getattr(properties, name)) is not None},
         "headers": {} if properties.headers is None else plain(properties.headers),
-        "size": size,
+        "size": message.body_octets,
         "body": body.value,
         "body_format": body.format,
         "body_cut": body.is_cut,
@@ -112,81 +109,6 @@ def _ttl_ms(queue: "Queue", message: "Browsed") -> int | None:
     both = [ttl for ttl in (queue.limits.message_ttl_ms, message.run.attributes.ttl_ms) if ttl is not None]
     # Unacknowledged messages do not expire.
     return min(both) if both and message.state != UNACKNOWLEDGED else None
-
-
-def decoded(message: "Browsed", octets: bytes, size: int, properties: "Properties", octets_max: int) -> Body:
-    """Return the start of a body, `octets`, as its type and encoding say, or, if that fails, in hexadecimal."""
-    is_cut = size > len(octets)
-    if properties.content_encoding and size:
-        opened, whole = inflated(message.body, properties.content_encoding, octets_max)
-        if opened is not None:
-            octets, is_cut = opened, not whole
-    kind, charset = _kind(properties.content_type)
-    text = None if charset is None else _text(octets, charset, is_cut=is_cut)
-    if text is None or not (kind or _is_readable(text)):
-        return Body(octets.hex(), "hex", is_cut)
-    if not is_cut and (kind == "json" or (not kind and text[:1] in "{[")) and (value := _json(text)) is not None:
-        return Body(value[0], "json", is_cut=False)
-    return Body(text, "text", is_cut)
-
-
-def raw_body(octets: bytes, size: int) -> Body:
-    """Return the octets of a body of this size, as published."""
-    return Body(b64encode(octets).decode(), "base64", len(octets) < size)
-
-
-@lru_cache(256)
-def _kind(content_type: str | None) -> tuple[str, str | None]:
-    """Return json, text or nothing, and how its text is encoded; None if it is known to be something else."""
-    media, *parameters = (content_type or "").lower().split(";")
-    media = media.strip()
-    charset = "utf-8"
-    for parameter in parameters:
-        name, _, value = parameter.partition("=")
-        if name.strip() == "charset":
-            charset = CHARSETS.get(value.strip().strip('"'), "")
-    if media.endswith(("/json", "+json")):
-        return "json", charset or None
-    if media.startswith("text/") or media.endswith(("/xml", "+xml", "/yaml", "/javascript")):
-        return "text", charset or None
-    return "", charset or None
-
-
-def _text(octets: bytes, charset: str, *, is_cut: bool) -> str | None:
-    """Return octets as text, without half a character at the end if they were cut; None if they are none."""
-    try:
-        return codecs.getincrementaldecoder(charset)().decode(octets, final=not is_cut)
-    except UnicodeError:
-        return None
-
-
-def _is_readable(text: str) -> bool:
-    """Tell whether a text of unknown type has no control characters but those of lines."""
-    return text.isprintable() or text.translate(_LINES).isprintable()
-
-
-def _json(text: str) -> tuple[Any] | None:
-    """Return the value of a JSON text, if it is one that every program can read again, else None."""
-    # Brackets in strings are counted as well: at worst a value is shown as text.
-    depth = 0
-    for character in text:
-        if character in "[{":
-            depth += 1
-            if depth > DEPTH_MAX:
-                return None
-        elif character in "]}":
-            depth -= 1
-    try:
-        value = json.loads(text, parse_constant=_refuse)
-        # Half characters, as "\ud800", are no text.
-        json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        return None
-    return (value,)
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 def plain(value: Any) -> Any:

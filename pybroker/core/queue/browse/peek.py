@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pybroker.core.queue.browse.browse import browse
 from pybroker.core.queue.browse.browsed import DELAYED, READY
 from pybroker.core.queue.browse.delayed import browse_delayed
-from pybroker.core.queue.browse.document import document
+from pybroker.core.queue.browse.document import PART_OCTETS, documents
 from pybroker.core.queue.browse.filter import Filter
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
 
 # Documents that are handed over together: their caller makes a step of that.
-BATCH_MESSAGES: Final = 16
-BATCH_OCTETS: Final = 65_536
+BATCH_MESSAGES: Final = 8
+BATCH_OCTETS: Final = 32_768
 # Messages looked at until the caller is asked whether it is there still, though nothing was found.
 LOOKED_AT_MAX: Final = 256
 
@@ -53,14 +53,19 @@ def peek(queue: "Queue", wish: Wish, pause: "Callable[[float], object]") -> "Ite
     for message in messages:
         if message is not None:
             looked_at += 1
-            if wanted.matches(message):
-                found.append(document(queue, message, wish.body_octets_max, raw=wish.raw))
+            if wanted.matches(message, pause):
                 left -= 1
-                octets += len(message.property_octets) + min(message.body_octets, wish.body_octets_max)
+                size = len(message.property_octets) + min(message.body_octets, wish.body_octets_max, PART_OCTETS)
+                for one in documents(queue, message, wish.body_octets_max, raw=wish.raw):
+                    found.append(one)
+                    octets += size
+                    if octets >= BATCH_OCTETS:
+                        yield found
+                        found, looked_at, octets = [], 0, 0
             pause(0)
         if not left:
             break
-        if message is None or len(found) >= BATCH_MESSAGES or octets >= BATCH_OCTETS or looked_at >= LOOKED_AT_MAX:
+        if message is None or len(found) >= BATCH_MESSAGES or looked_at >= LOOKED_AT_MAX:
             yield found
             found, looked_at, octets = [], 0, 0
     yield found

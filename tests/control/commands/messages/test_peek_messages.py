@@ -122,10 +122,10 @@ def test_wrong_arguments_are_refused(operator, given):
 
 def test_half_a_character_and_deep_json_harm_nobody(peer, peek):
     peer.declare("q")
-    bodies = [b'{"a":"\\ud800"}', b"[" * 900 + b"]" * 900, b"[1e999, NaN]", b"9" * 5_000, b"\xf0\x9f", b'"\xff"']
+    bodies = [b'{"a":"\\ud800"}', b"[" * 900 + b"]" * 900, b"[1e999, NaN]", b"\xf0\x9f", b'"\xff"']
     for body in bodies:
         peer.publish("", "q", body, content_type="application/json")
-    shown = peek(body_size=10_000)
+    shown = peek(body_size=4_096)
     assert len(bodies) == len(shown)
     assert {"text", "hex"} >= {one["body_format"] for one in shown}
     assert codec.decode(codec.encode(shown)) == shown

@@ -8,18 +8,16 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
+from pybroker.body_text import DEPTH_MAX, decoded
 from pybroker.control import codec
-from pybroker.core.queue.browse.document import DEPTH_MAX, decoded, plain, time_text
-from pybroker.wire.properties import Properties
+from pybroker.core.queue.browse.document import plain, time_text
 from pybroker.wire.table import Array, Table
-from tests.core.queue.browse.test_filter import browsed
 
 JSON, TEXT = "application/json", "text/plain"
 
 
 def body(octets, content_type=None, encoding=None, octets_max=1_000):
-    message, properties = browsed(octets), Properties(content_type=content_type, content_encoding=encoding)
-    return tuple(decoded(message, octets[:octets_max], len(octets), properties, octets_max))
+    return tuple(decoded(octets if encoding else octets[:octets_max], len(octets), content_type, encoding, octets_max))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from pybroker import body_text
+from pybroker.core.queue.browse import filter as module
 from pybroker.core.queue.browse.browsed import Browsed
 from pybroker.core.queue.browse.filter import Filter, as_text
 from pybroker.run import PLAIN_ATTRIBUTES, Run
@@ -71,3 +73,18 @@ def test_only_what_came_before_is_wanted():
 )
 def test_other_values_have_a_text(value, text):
     assert text == as_text(value)
+
+
+@pytest.mark.parametrize("make", [bytes, gzip.compress])
+def test_a_long_body_is_searched_in_steps_and_across_their_ends(monkeypatch, make):
+    monkeypatch.setattr(module, "STEP_OCTETS", 1_000)
+    monkeypatch.setattr(body_text, "PIECE_OCTETS", 1_000)
+    text = b"".join(b"%07d" % n for n in range(2_000))
+    message = browsed(make(text), content_encoding=None if make is bytes else "gzip")
+    pauses = []
+    assert Filter(text="0000142000").matches(message, pauses.append)
+    seen = len(pauses)
+    assert Filter(text="0001999").matches(message, pauses.append)
+    assert not Filter(text="nowhere").matches(message, pauses.append)
+    assert set(pauses) == {0}
+    assert len(pauses) >= seen + 2 * 13

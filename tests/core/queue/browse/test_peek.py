@@ -2,8 +2,9 @@
 
 import functools
 import operator
+from base64 import b64decode
 
-from pybroker.core.queue.browse import peek as module
+from pybroker.core.queue.browse import document, peek as module
 from tests.readers import Bench
 
 
@@ -36,3 +37,35 @@ def test_bodies_make_a_batch_smaller(monkeypatch):
     bench = Bench()
     bench.publish(*[b"x" * 600] * 10)
     assert {2} == {len(batch) for batch in batches(bench) if batch}
+
+
+def test_a_long_body_comes_in_parts_of_a_step_each(monkeypatch):
+    monkeypatch.setattr(document, "PART_OCTETS", 3_000)
+    bench = Bench()
+    body = bytes(range(256)) * 40
+    bench.publish(b"short", body, b"end")
+    found = list(bench.queue.peek(None, lambda _: None, body_octets_max=100_000))
+    short, whole, *parts, end = functools.reduce(operator.iadd, found, [])
+    assert (short["body"], "body_parts" in short, end["body"]) == ("short", False, "end")
+    assert (whole["body_parts"], whole["body_format"], whole["body_cut"]) == (3, "base64", False)
+    assert body == b64decode(whole["body"] + "".join(part["body_part"] for part in parts))
+    assert {whole["seq"]} == {part["seq"] for part in parts}
+
+
+def test_raw_bodies_come_in_parts_too_and_no_more_than_asked(monkeypatch):
+    monkeypatch.setattr(document, "PART_OCTETS", 3_000)
+    bench = Bench()
+    bench.publish(b"x" * 10_000, b"y" * 100)
+    found = list(bench.queue.peek(None, lambda _: None, body_octets_max=7_000, raw=True))
+    long, *parts, short = functools.reduce(operator.iadd, found, [])
+    assert (long["body_parts"], long["body_cut"], len(parts), "body_parts" in short) == (2, True, 2, False)
+    assert b"x" * 7_000 == b64decode(long["body"] + "".join(part["body_part"] for part in parts))
+
+
+def test_there_is_a_place_to_pause_behind_each_message():
+    bench = Bench()
+    bench.flood(300)
+    pauses = []
+    for _ in bench.queue.peek(None, pauses.append, messages_max=1_000, text="nowhere"):
+        pass
+    assert pauses.count(0) >= 300

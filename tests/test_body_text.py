@@ -6,7 +6,8 @@ import zlib
 import pytest
 from hypothesis import given, strategies as st
 
-from pybroker.core.queue.browse.encoding import inflated
+from pybroker import body_text as module
+from pybroker.body_text import inflated, inflated_pieces
 
 TEXT = b"hello, hello, hello"
 
@@ -51,3 +52,30 @@ def test_what_precedes_damage_is_shown_as_not_all():
 @given(st.binary(max_size=200), st.sampled_from(["gzip", "deflate"]))
 def test_nothing_that_comes_raises(body, encoding):
     inflated(body, encoding, 50)
+
+
+def in_pieces(octets, encoding, octets_max, size=7):
+    pieces = [octets[at : at + size] for at in range(0, len(octets), size)]
+    return b"".join(inflated_pieces(lambda: iter(pieces), encoding, octets_max))
+
+
+@pytest.mark.parametrize("make", [gzip.compress, zlib.compress, lambda octets: zlib.compress(octets, wbits=-15)])
+def test_pieces_are_opened_as_the_whole_is(make):
+    encoding = "gzip" if make is gzip.compress else "deflate"
+    text = bytes(range(256)) * 900
+    assert text == in_pieces(make(text), encoding, 1_000_000)
+    assert text[:1_000] == in_pieces(make(text), encoding, 1_000)
+    assert text.startswith(in_pieces(make(text)[:-300], encoding, 1_000_000))
+
+
+def test_pieces_of_a_bomb_are_few_and_small(monkeypatch):
+    monkeypatch.setattr(module, "PIECE_OCTETS", 1_000)
+    bomb = gzip.compress(bytes(10_000_000))
+    sizes = [len(octets) for octets in inflated_pieces(lambda: iter([bomb]), "gzip", 5_500)]
+    assert sizes == [1_000] * 5 + [500]
+
+
+def test_pieces_of_something_else_are_none():
+    assert in_pieces(b"hello", "gzip", 100) == b""
+    assert in_pieces(gzip.compress(b"x"), "br", 100) == b""
+    assert list(inflated_pieces(lambda: iter([]), "gzip", 100)) == []
