@@ -10,7 +10,7 @@ from pybroker.core.auth.permissions import READ, check
 from pybroker.core.channel.unacked import Batch
 from pybroker.core.operator.stand_in import StandIn
 from pybroker.core.queue.browse.browsed import Browsed
-from pybroker.core.queue.browse.document import PART_OCTETS, documents
+from pybroker.core.queue.browse.shown import Shown
 from pybroker.errors import ContentTooLarge
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 # Held while the others are taken: they go back, or are acknowledged, together.
 HELD_OCTETS_MAX: Final = 67_108_864
-# Handed over together.
-BATCH_MESSAGES: Final = 8
-BATCH_OCTETS: Final = 32_768
 # Between two looks whether the head is back from disk.
 PAUSE_S: Final = 0.001
 
@@ -74,8 +71,8 @@ def get(
     broker = queue.vhost.broker
     operator: Any = StandIn(cause)
     held: list[Batch] = []
-    shown: list[dict[str, Any]] = []
-    count = octets = of_batch = 0
+    shown = Shown(queue, body_octets_max, raw=raw)
+    count = octets = 0
     try:
         while count < messages_max and octets < HELD_OCTETS_MAX:
             entry = yield from _head(queue, pause)
@@ -90,19 +87,14 @@ def get(
             message = Browsed(0, run, indexes[0], entry.deliveries)
             size = message.body_octets
             if ack and whole and size > body_octets_max:
-                yield shown
+                yield shown.hand_over()
                 yield None
                 _acknowledge(queue, held, operator, but_last=1)
                 raise ContentTooLarge(_too_large(message.seq, size, body_octets_max))
             octets += size
-            for one in documents(queue, message, body_octets_max, raw=raw):
-                shown.append(one)
-                of_batch += min(size, body_octets_max, PART_OCTETS)
-                if len(shown) >= BATCH_MESSAGES or of_batch >= BATCH_OCTETS:
-                    yield shown
-                    shown, of_batch = [], 0
+            yield from shown.add(message)
             pause(0)
-        yield shown
+        yield shown.hand_over()
         if ack:
             yield None
             _acknowledge(queue, held, operator)

@@ -69,6 +69,13 @@ class Scanner:
         # The offset of damage whose end is not found yet (-1: none), and the end of its last octet that is not 0.
         self._bad = self._bad_end = -1
 
+    @property
+    def missing(self) -> int:
+        """Return how many octets the record needs that has come in part, as far as its head is sound; else 0."""
+        rest = self._rest
+        length = self._length(rest, 0) if self._bad < 0 and len(rest) >= RECORD_OCTETS else -1
+        return max(0, RECORD_OCTETS + length - len(rest)) if length >= 0 else 0
+
     def feed(self, octets: bytes, *, final: bool = False) -> Iterator[Found]:
         """Give what can be told with these next octets of the file. Take all of it before feeding again."""
         if self.done:

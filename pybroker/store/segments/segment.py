@@ -189,7 +189,8 @@ class SegmentFile:
         """Give what is between two offsets at which records begin; pieces grow up to READ_OCTETS."""
         scanner = Scanner(self.seed, start)
         while start < stop and not scanner.done:
-            octets = self.read(start, min(piece, stop - start))
+            # A long record is read at once: each further piece would copy all before it.
+            octets = self.read(start, min(max(piece, scanner.missing), stop - start))
             if not octets:  # cut off meanwhile
                 break
             start += len(octets)

@@ -4,6 +4,7 @@ import pytest
 
 from pybroker.core.events.cause import BROKER
 from pybroker.core.operator import get as module
+from pybroker.core.queue.browse import shown
 from pybroker.errors import ContentTooLarge, ResourceLocked
 from tests.core.disk_log import DiskBench, shrink
 from tests.fakes import World
@@ -33,7 +34,7 @@ def test_they_go_back_to_their_places_as_redelivered_ones():
 
 
 def test_acknowledged_ones_are_gone_when_all_have_been_shown(monkeypatch):
-    monkeypatch.setattr(module, "BATCH_MESSAGES", 2)
+    monkeypatch.setattr(shown, "BATCH_DOCUMENTS", 2)
     bench = Bench()
     bench.flood(5)
     batches = got(bench, ack=True)
@@ -114,7 +115,7 @@ def test_an_exclusive_queue_is_its_owners():
 
 
 def test_a_queue_that_is_deleted_meanwhile_gives_no_more(monkeypatch):
-    monkeypatch.setattr(module, "BATCH_MESSAGES", 1)
+    monkeypatch.setattr(shown, "BATCH_DOCUMENTS", 1)
     bench = Bench()
     bench.flood(3)
     batches = got(bench, ack=True)

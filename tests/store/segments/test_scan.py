@@ -85,6 +85,18 @@ def test_pieces_of_any_size_find_the_same():
         assert scanner.end == len(octets) - 5_000
 
 
+def test_it_says_how_much_of_a_record_is_missing():
+    record = publish(random_run(random.Random(1), 1, 100))
+    scanner = Scanner(SEED, 0)
+    assert scanner.missing == 0
+    list(scanner.feed(record[: fmt.RECORD_OCTETS - 1]))
+    assert scanner.missing == 0
+    list(scanner.feed(record[fmt.RECORD_OCTETS - 1 : fmt.RECORD_OCTETS + 1]))
+    assert scanner.missing == len(record) - fmt.RECORD_OCTETS - 1
+    list(scanner.feed(record[fmt.RECORD_OCTETS + 1 :]))
+    assert scanner.missing == 0
+
+
 def test_nothing_counts_behind_a_footer():
     made = one_of_each()
     octets = b"".join(made[:3]) + fmt.record(fmt.FOOTER, b"what it says", SEED) + b"a trailer" + b"".join(made)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pybroker.core.queue.browse.browse import browse
 from pybroker.core.queue.browse.browsed import DELAYED, READY
 from pybroker.core.queue.browse.delayed import browse_delayed
-from pybroker.core.queue.browse.document import PART_OCTETS, documents
 from pybroker.core.queue.browse.filter import Filter
+from pybroker.core.queue.browse.shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from pybroker.core.queue.browse.browse import Start
     from pybroker.core.queue.queue import Queue
 
-# Documents that are handed over together: their caller makes a step of that.
-BATCH_MESSAGES: Final = 8
-BATCH_OCTETS: Final = 32_768
 # Messages looked at until the caller is asked whether it is there still, though nothing was found.
 LOOKED_AT_MAX: Final = 256
 
@@ -43,8 +40,8 @@ def peek(queue: "Queue", wish: Wish, pause: "Callable[[float], object]") -> "Ite
     `pause` is called with 0 for each message that is looked at, and decides itself when it is time for others.
     """
     wanted = Filter(wish.headers, wish.text)
-    found: list[dict[str, Any]] = []
-    left, looked_at, octets = wish.messages_max, 0, 0
+    shown = Shown(queue, wish.body_octets_max, raw=wish.raw)
+    left, looked_at = wish.messages_max, 0
     messages = (
         browse_delayed(queue, pause)
         if wish.states == (DELAYED,)
@@ -55,17 +52,11 @@ def peek(queue: "Queue", wish: Wish, pause: "Callable[[float], object]") -> "Ite
             looked_at += 1
             if wanted.matches(message, pause):
                 left -= 1
-                size = len(message.property_octets) + min(message.body_octets, wish.body_octets_max, PART_OCTETS)
-                for one in documents(queue, message, wish.body_octets_max, raw=wish.raw):
-                    found.append(one)
-                    octets += size
-                    if octets >= BATCH_OCTETS:
-                        yield found
-                        found, looked_at, octets = [], 0, 0
+                yield from shown.add(message)
             pause(0)
         if not left:
             break
-        if message is None or len(found) >= BATCH_MESSAGES or looked_at >= LOOKED_AT_MAX:
-            yield found
-            found, looked_at, octets = [], 0, 0
-    yield found
+        if message is None or looked_at >= LOOKED_AT_MAX:
+            yield shown.hand_over()
+            looked_at = 0
+    yield shown.hand_over()

@@ -4,7 +4,7 @@ import functools
 import operator
 from base64 import b64decode
 
-from pybroker.core.queue.browse import document, peek as module
+from pybroker.core.queue.browse import document, peek as module, shown
 from tests.readers import Bench
 
 
@@ -22,7 +22,7 @@ def test_so_many_are_shown_and_no_more():
 
 
 def test_others_have_a_turn_after_a_share(monkeypatch):
-    monkeypatch.setattr(module, "BATCH_MESSAGES", 8)
+    monkeypatch.setattr(shown, "BATCH_DOCUMENTS", 8)
     monkeypatch.setattr(module, "LOOKED_AT_MAX", 20)
     bench = Bench()
     bench.flood(100)
@@ -33,7 +33,7 @@ def test_others_have_a_turn_after_a_share(monkeypatch):
 
 
 def test_bodies_make_a_batch_smaller(monkeypatch):
-    monkeypatch.setattr(module, "BATCH_OCTETS", 1_000)
+    monkeypatch.setattr(shown, "BATCH_OCTETS", 1_000)
     bench = Bench()
     bench.publish(*[b"x" * 600] * 10)
     assert {2} == {len(batch) for batch in batches(bench) if batch}
@@ -45,8 +45,8 @@ def test_a_long_body_comes_in_parts_of_a_step_each(monkeypatch):
     body = bytes(range(256)) * 40
     bench.publish(b"short", body, b"end")
     found = list(bench.queue.peek(None, lambda _: None, body_octets_max=100_000))
-    short, whole, *parts, end = functools.reduce(operator.iadd, found, [])
-    assert (short["body"], "body_parts" in short, end["body"]) == ("short", False, "end")
+    first, whole, *parts, end = functools.reduce(operator.iadd, found, [])
+    assert (first["body"], "body_parts" in first, end["body"]) == ("short", False, "end")
     assert (whole["body_parts"], whole["body_format"], whole["body_cut"]) == (3, "base64", False)
     assert body == b64decode(whole["body"] + "".join(part["body_part"] for part in parts))
     assert {whole["seq"]} == {part["seq"] for part in parts}
