@@ -6,6 +6,7 @@ are decoded here, in some ten microseconds; of long ones the octets go in parts,
 
 from base64 import b64encode
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.body_text import Body, decoded
@@ -29,7 +30,7 @@ DECODED_OCTETS_MAX: Final = 4_096
 # Of what is compressed, for its framing.
 ENDS_OCTETS: Final = 1_024
 # Of one part of a longer one; in base64 the parts join.
-PART_OCTETS: Final = 49_152
+PART_OCTETS: Final = 24_576
 # The last millisecond of datetime.
 TEXT_MS_MAX: Final = 253_402_300_799_999
 
@@ -133,6 +134,7 @@ def _fields(table: "Mapping[str, Any]") -> dict[str, Any]:
     return {name: plain(one) for name, one in table.items()}
 
 
+@lru_cache(64)  # messages arrive together
 def time_text(ms: int) -> str:
     """Return a wall time in UTC, as people and programs read it; a number where no calendar goes."""
     if not 0 <= ms <= TEXT_MS_MAX:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
 
 BATCH_DOCUMENTS: Final = 8
-BATCH_OCTETS: Final = 32_768
+BATCH_OCTETS: Final = 24_576
 
 
 class Shown:
