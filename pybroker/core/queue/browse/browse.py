@@ -58,13 +58,15 @@ def browse(
     start: "Start" = "head",
     states: "Collection[str]" = (READY,),
     backwards: bool = False,
+    larger: int = 1,
 ) -> "Iterator[Browsed | None]":
     """Yield the queue's messages in these `states`, from `start` on: the levels by priority, each by seq.
 
     From the tail, or `backwards`, the other way round. None tells that others went on, or that the disk has not
     answered yet. `pause` lets others go on for so many seconds. Unreadable messages are left out; the log tells why.
+    Windows so many times `larger` cost less per message, and hold others up for longer.
     """
-    before = queue.log.next_seq
+    bounds = (queue.log.next_seq, larger)
     backwards = backwards or start == "tail"
     at = None if isinstance(start, str) else start
     for _ in range(LOOKS_MAX):
@@ -72,7 +74,7 @@ def browse(
             break
         pause(PAUSE_S)
         yield None
-    read_now = _ask(queue, at, before, states, backwards=backwards)
+    read_now = _ask(queue, at, bounds, states, backwards=backwards)
     is_first = True
     while read_now is not None and not queue.deleted:
         while len(read_now.answers) < read_now.asked:
@@ -82,22 +84,22 @@ def browse(
         ahead = None
         if is_ahead:
             pause(0)
-            ahead = _ask(queue, at, before, states, backwards=backwards)
+            ahead = _ask(queue, at, bounds, states, backwards=backwards)
         yield from _browsed(read_now)
         del read_now
         pause(0)
         yield None
-        read_now = ahead if is_ahead else _ask(queue, at, before, states, backwards=backwards)
+        read_now = ahead if is_ahead else _ask(queue, at, bounds, states, backwards=backwards)
         is_first = False
 
 
 def _ask(
-    queue: "Queue", at: tuple[int, int] | None, before: int, states: "Collection[str]", *, backwards: bool
+    queue: "Queue", at: tuple[int, int] | None, bounds: tuple[int, int], states: "Collection[str]", *, backwards: bool
 ) -> _Window | None:
     """Find the next messages, and have them read; None if there are no more."""
     if queue.deleted:
         return None
-    level, messages = _next(queue, at, before, states, backwards=backwards)
+    level, messages = _next(queue, at, bounds, states, backwards=backwards)
     if level is None:
         return None
     answers: Answers = []
@@ -105,9 +107,10 @@ def _ask(
 
 
 def _next(
-    queue: "Queue", at: tuple[int, int] | None, before: int, states: "Collection[str]", *, backwards: bool
+    queue: "Queue", at: tuple[int, int] | None, bounds: tuple[int, int], states: "Collection[str]", *, backwards: bool
 ) -> "tuple[Level | None, list[Found]]":
     """Return the next messages, and the level that has them; None if there are no more."""
+    before, larger = bounds
     levels = queue.backlog.levels
     for level in reversed(levels) if backwards else levels:
         seq = before if backwards else 0
@@ -116,7 +119,7 @@ def _next(
                 continue
             if level.priority == at[0]:
                 seq = at[1]
-        messages = window.find(queue, level, Place(seq, before, backwards), states)
+        messages = window.find(queue, level, Place(seq, before, backwards, larger), states)
         if messages:
             return level, messages
     return None, []

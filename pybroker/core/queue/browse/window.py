@@ -37,12 +37,18 @@ WINDOW_OCTETS: Final = 1_048_576
 class Place(NamedTuple):
     """The begin of a window: messages of a level from `seq` on, or, `backwards`, from `seq` down to the first.
 
-    None has the seq `before`, or a higher one.
+    None has the seq `before`, or a higher one. The window is so many times `larger` than others.
     """
 
     seq: int
     before: int
     backwards: bool
+    larger: int = 1
+
+    @property
+    def messages_max(self) -> int:
+        """Return how many messages the window may have."""
+        return self.larger * WINDOW_MESSAGES
 
 
 class Found(NamedTuple):
@@ -65,7 +71,7 @@ def find(queue: "Queue", level: "Level", place: Place, states: "Iterable[str]") 
     windows = [SOURCES[state](queue, level, place) for state in states]
     if len(windows) == 1:
         return windows[0][0]
-    found = list(islice(merge(*[each for each, _ in windows], key=_seq, reverse=place.backwards), WINDOW_MESSAGES))
+    found = list(islice(merge(*[each for each, _ in windows], key=_seq, reverse=place.backwards), place.messages_max))
     ends = [each[-1].seq for each, is_cut in windows if is_cut]
     if ends:
         # Behind the end of one source the others would hide what follows in it.
@@ -86,7 +92,7 @@ def _descending(message: Found) -> int:
 def _ready(_queue: "Queue", level: "Level", place: Place) -> "Window":
     """Return ready messages, and whether more follow."""
     window: list[Found] = []
-    octets = 0
+    octets, messages_max = 0, place.messages_max
     for part in _parts(level, place):
         messages: Iterator[Found]
         if isinstance(part, EvictedSegment):
@@ -102,7 +108,7 @@ def _ready(_queue: "Queue", level: "Level", place: Place) -> "Window":
                     continue
                 return window, False
             octets += message.size
-            if window and (octets > WINDOW_OCTETS or len(window) >= WINDOW_MESSAGES):
+            if window and (octets > WINDOW_OCTETS or len(window) >= messages_max):
                 return window, True
             window.append(message)
     return window, False
@@ -208,16 +214,16 @@ def _unacknowledged(queue: "Queue", level: "Level", place: Place) -> "Window":
     batches.sort(reverse=place.backwards)
     window: list[Found] = []
     for first, _, batch, channel, indexes in batches:
-        if len(window) > 2 * WINDOW_MESSAGES:
+        if len(window) > 2 * place.messages_max:
             window.sort(key=_seq, reverse=place.backwards)
-            del window[WINDOW_MESSAGES:]
+            del window[place.messages_max :]
             if (window[-1].seq < first) != place.backwards:
                 break
         run = batch.run
-        seqs = [run.first_seq + index for index in indexes[:WINDOW_MESSAGES]]
+        seqs = [run.first_seq + index for index in indexes[: place.messages_max]]
         window += [Found(seq, batch.deliveries, run, 0, None, batch, channel) for seq in seqs if seq < place.before]
     window.sort(key=_seq, reverse=place.backwards)
-    return window[:WINDOW_MESSAGES], len(window) >= WINDOW_MESSAGES
+    return window[: place.messages_max], len(window) >= place.messages_max
 
 
 # The messages of each state; another state is another row.

@@ -1,5 +1,6 @@
 """Browsing a queue: what is shown, what is left alone, and how it ends."""
 
+import pytest
 from pamqp import commands
 
 from pybroker.core.queue.browse import browse as module, window
@@ -144,3 +145,13 @@ def test_an_unacknowledged_message_tells_whose_it_is():
     )
     assert (b"one", "q", 3) == (message.body, message.names.routing_key, message.body_octets)
     assert world.clock.now_ms == message.delivered_ms
+
+
+@pytest.mark.parametrize("larger", [1, 3])
+def test_others_go_on_between_two_windows_of_the_size_asked_for(monkeypatch, larger):
+    monkeypatch.setattr(window, "WINDOW_MESSAGES", 2)
+    bench = Bench()
+    bench.flood(12)
+    found = [message and message.seq for message in browse(bench.queue, pause=lambda _: None, larger=larger)]
+    assert found.index(None) == 2 * larger
+    assert [seq for seq in found if seq] == list(range(1, 13))
