@@ -34,6 +34,7 @@ from pybroker.core.resources.alarm import Alarms
 from pybroker.core.resources.memory_usage import MemoryUsage, measure as measure_memory
 from pybroker.core.resources.pressure import Paging
 from pybroker.core.stats.message_sizes import MessageSizes
+from pybroker.core.stats.rates import Rates
 from pybroker.core.topology.exchange_declare import BROKER_USER, declare_default_exchanges
 from pybroker.core.topology.pauses import Pauses
 from pybroker.core.topology.policies import Policies
@@ -77,7 +78,6 @@ class Broker:
     """`epoch` tells this start from others in connection ids; `next_queue` is the next queue's id, never reused."""
 
     moves: ClassVar = Moves()
-    ages: ClassVar = MessageAges()
 
     def __init__(
         self, settings: "Settings", clock: Clock, turn: Turn, definitions: "Definitions | None" = None
@@ -116,9 +116,8 @@ class Broker:
         self.traces = Traces(self)
         self.transfer = Transfer(self)
         self.events = Events(self)
-        self.parameters.observers.add(self.events.emit)
-        self.users.observers.add(self.events.emit)
-        self.alarms.observers.add(self.events.emit)  # nobody asks for one
+        for noun in (self.parameters, self.users, self.alarms):  # nobody asks for an alarm
+            noun.observers.add(self.events.emit)
         self._log: Log = MemoryLog()
         self.pages: PageLog | None = None
         self.paging = Paging(self)
@@ -129,6 +128,7 @@ class Broker:
         self.ahead: dict[Credit, None] = {}  # of sessions that are not read because the disk has to catch up
         self.epoch, self.started_ms = clock.timestamp_ms // 1000, clock.now_ms
         self.message_sizes = MessageSizes()
+        self.ages, self.rates = MessageAges(self), Rates(self)
         self.confirmed = self.acked = self.returned = self.unroutable = 0
         self.losses: DropCounts | None = None  # somebody wants to know what became of messages that are in no queue
         self.ends = EndObservers()
@@ -149,6 +149,7 @@ class Broker:
     def log(self, log: "Log") -> None:
         """Have every destination use another one."""
         self._log = log
+        self.ages.start()
         for vhost in self.vhosts.values():
             for destination in (*vhost.queues.values(), *vhost.schedules):
                 destination.use_log(log)
@@ -293,6 +294,8 @@ class Broker:
         self.logins.tick()
         self.dead_letters.tick(self.clock.now_ms)
         self.traces.tick()
+        self.ages.tick()
+        self.rates.tick()
         self.ticks.start(self.sessions.values())
 
     def beat(self) -> None:

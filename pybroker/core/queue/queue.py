@@ -20,9 +20,7 @@ from pybroker.core.queue.retry.delayed import DelayedMessages
 from pybroker.core.queue.ring import Consumers
 from pybroker.core.resources import memory_usage
 from pybroker.core.stats.fates import Fates
-from pybroker.message import Message
 from pybroker.run import Entry, Run, known_deliveries
-from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
     from array import array
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from pybroker.core.policy.limits import QueueLimits
     from pybroker.core.queue.pause import Pause
     from pybroker.core.queue.ready import Level
+    from pybroker.core.stats.rates import History
     from pybroker.core.topology.vhost import VHost
     from pybroker.wire.table import Table
 
@@ -59,6 +58,7 @@ class Queue(Destination):
         "auto_delete",
         "backlog",
         "consumers",
+        "declared_ms",
         "delayed",
         "delivered",
         "delivered_ms",
@@ -70,6 +70,7 @@ class Queue(Destination):
         "fates",
         "got",
         "got_no_ack",
+        "history",
         "limits",
         "overdue",
         "owner",
@@ -121,6 +122,8 @@ class Queue(Destination):
         self.published = self.delivered = self.delivered_no_ack = self.redelivered = 0
         self.acked = self.got = self.got_no_ack = self.expired = self.dropped = self.unreadable = 0
         self.fates = Fates()
+        self.declared_ms = vhost.broker.clock.now_ms
+        self.history: History | None = None  # since it was seen to move
 
     # -- what others ask ----------------------------------------------------------------------------------------------
 
@@ -192,29 +195,13 @@ class Queue(Destination):
         return overflow.room(self) if self.bounded else UNLIMITED
 
     @property
-    def head_timestamp(self) -> int | None:
-        """Return the timestamp property of the message that leaves next, in seconds; None without (list_queues).
-
-        None also while that message is evicted: a later call will know it.
-        """
-        head = eviction.known_head(self)
-        if head is None:
-            return None
-        return decode_properties(Message(head.run, head.indexes[0]).property_octets).timestamp
-
-    @property
-    def head_age_ms(self) -> int | None:
-        """Return how long ago the message that leaves next arrived, in milliseconds; None if none is ready.
-
-        None also while that message is evicted: a later call will know.
-        """
-        head = eviction.known_head(self)
-        return None if head is None else max(0, self.vhost.broker.clock.now_ms - head.run.arrived_ms)
-
-    @property
     def memory_octets(self) -> int:
         """Return about what its messages take in memory (list_queues)."""
         return memory_usage.of_queue(self)
+
+    def begin_history(self, history: "History") -> None:
+        """Have what it counts sampled there from now on (`stats/rates`)."""
+        self.history = history
 
     def set_limits(self, limits: "QueueLimits") -> None:
         """Replace the limits; questions of the hot path are answered once, here."""
@@ -453,6 +440,7 @@ class Queue(Destination):
     def restore(self, parts: "list[recover.Part]", others: int, returned: "recover.Returned | None" = None) -> None:
         """Take what the log had for this queue when the broker started."""
         recover.restore(self, parts, others, returned)
+        self.vhost.broker.rates.restored(self)
 
     def restore_delayed(self, columns: "list[array[int]]") -> None:
         """Take what of it waits for its retry."""

@@ -4,7 +4,8 @@ Columns of listings, rows of the telemetry and the pipeline's tables are project
 pybrokerctl and the pipeline can say what there is without the broker: a reader gets the noun that it reads.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 
@@ -38,6 +39,23 @@ def _by_name(*metrics: Metric) -> dict[str, Metric]:
 def sampled(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     """Return the metrics of the telemetry's rows, by their names there."""
     return {metric.sample: metric for metric in metrics.values() if metric.sample}
+
+
+def _rates() -> Iterator[Metric]:
+    """Yield the rates of a queue over each of the windows."""
+    for name, words, ms in (("10s", "10 seconds", 10_000), ("1m", "minute", 60_000), ("10m", "10 minutes", 600_000)):
+        for way, what in (("in", "came in"), ("out", "left")):
+            yield _gauge(
+                f"{way}_rate_{name}",
+                f"messages per second that {what} in the last {words}; empty in its first 5 seconds",
+                "messages per second",
+                partial(_rate, way, ms),
+            )
+
+
+def _rate(way: str, window_ms: int, queue: Any) -> Any:
+    rates = queue.vhost.broker.rates
+    return rates.rate_in(queue, window_ms) if way == "in" else rates.rate_out(queue, window_ms)
 
 
 def _dead_letters(queue: Any) -> tuple[int, int]:
@@ -212,6 +230,34 @@ QUEUE: Final = _by_name(
     ),
     _counter("disk_reads", "messages read back from disk", "messages", lambda q: q.backlog.disk_reads),
     _counter("disk_writes", "messages written to disk", "messages", lambda q: q.backlog.disk_writes),
+    _gauge(
+        "head_age_ms",
+        "age of the next message in milliseconds; empty if none is ready, or while it is read from disk",
+        "ms",
+        lambda q: q.vhost.broker.ages.head_ms(q),
+        "head_age_ms",
+    ),
+    _gauge(
+        "unacknowledged_age_ms",
+        "age of the oldest unacknowledged message in milliseconds; empty if there is none",
+        "ms",
+        lambda q: q.vhost.broker.ages.unacknowledged_ms(q),
+        "unacknowledged_age_ms",
+    ),
+    *_rates(),
+    _gauge(
+        "time_to_drain_s",
+        "seconds until it is empty if it goes on as in the last minute; empty if it does not shrink",
+        "seconds",
+        lambda q: q.vhost.broker.rates.time_to_drain_s(q),
+    ),
+    _gauge(
+        "time_to_full_s",
+        "seconds until a length limit is reached if it goes on as in the last minute; empty without a limit, or if it "
+        "does not grow",
+        "seconds",
+        lambda q: q.vhost.broker.rates.time_to_full_s(q),
+    ),
 )
 
 # Of an exchange.

@@ -229,6 +229,7 @@ class Telemetry:
         for table in self._seen:
             self._write_ends(table)
             self._write_rows(table, self._ends[table].sums())
+        self._broker.ages.search(gevent.sleep)
         queues = [queue for vhost in self._broker.vhosts.values() for queue in vhost.queues.values()]
         self._sample(QUEUES, queues, rows.queue_activity, rows.of_queue, full=is_full)
         sessions = [each for each in self._sessions() if each.vhost is not None]

@@ -93,6 +93,7 @@ QUEUE_SAMPLE: Final = Table(
             *_figures(QUEUE, "redeliver_total", "expired_total", "dropped_total", "rejected_total", "requeue_total"),
             *_figures(QUEUE, "delivery_limit_total", "dead_letter_total", "refused_total", "purged_total"),
             *_figures(QUEUE, "consumers_full", "bytes", "mem", "paged_out"),
+            *_figures(QUEUE, "head_age_ms", "unacknowledged_age_ms"),
             ("length_max", "BIGINT", "length limit in messages; empty without a limit"),
             ("octets_max", "BIGINT", "length limit in octets of message bodies; empty without a limit"),
             ("state", "STRING", "state of the queue; deleted in its last row"),

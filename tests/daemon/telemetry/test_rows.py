@@ -26,6 +26,21 @@ def test_a_queue_has_gauges_limits_and_totals(world):
     assert (row["publish_total"], row["deliver_total"], row["state"]) == (3, 1, "running")
 
 
+def test_a_queue_has_the_ages_of_its_messages(world):
+    peer = world.connect()
+    peer.declare("q")
+    queue = world.vhost.queues["q"]
+    row = rows.of_queue(queue)
+    assert (row["head_age_ms"], row["unacknowledged_age_ms"]) == (None, None)
+    for _ in range(2):
+        peer.publish("", "q", b"12345")
+        world.advance(1_500)
+    peer.get("q", no_ack=False)
+    world.broker.ages.search(print)
+    row = rows.of_queue(queue)
+    assert (row["head_age_ms"], row["unacknowledged_age_ms"]) == (1_500, 3_000)
+
+
 def test_a_queue_is_active_when_something_happened_to_it(world):
     peer = world.connect()
     peer.declare("q")

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
 
 
+# All queues are searched for it at once.
+UNACKNOWLEDGED = "unacknowledged_age_ms"
+
+
 class Args(NamedTuple):
     """A single node's queues are all online and local."""
 
@@ -27,6 +31,8 @@ class Args(NamedTuple):
 def run(node: Node, args: Args) -> "Iterable[Queue]":
     """Return the queues in the order they were declared."""
     queues = find_vhost(node.broker, args.vhost).queues
+    if UNACKNOWLEDGED in [column.name for column in COMMAND.chosen(args)]:
+        node.broker.ages.search(node.pause)
     return [] if args.offline and not args.online else as_they_were(queues.values())
 
 
@@ -54,12 +60,12 @@ def _channel_pid(consumer: Any) -> str:
 
 
 def _head_timestamp(queue: "Queue") -> Any:
-    timestamp = queue.head_timestamp
+    timestamp = queue.vhost.broker.ages.head_timestamp(queue)
     return "" if timestamp is None else timestamp
 
 
 def _head_age_ms(queue: "Queue") -> Any:
-    age_ms = queue.head_age_ms
+    age_ms = queue.vhost.broker.ages.known_head_ms(queue)
     return "" if age_ms is None else age_ms
 
 
@@ -112,10 +118,18 @@ COLUMNS = (
         "message_bytes_persistent",
         "message_bytes_paged_out",
     ),
-    Column(
-        "head_age_ms",
-        _head_age_ms,
-        "age of the next message in milliseconds; empty if none is ready, or while it is read from disk",
+    Column("head_age_ms", _head_age_ms, QUEUE["head_age_ms"].help),
+    *figures.known(
+        QUEUE,
+        UNACKNOWLEDGED,
+        "in_rate_10s",
+        "in_rate_1m",
+        "in_rate_10m",
+        "out_rate_10s",
+        "out_rate_1m",
+        "out_rate_10m",
+        "time_to_drain_s",
+        "time_to_full_s",
     ),
     Column("head_message_timestamp", _head_timestamp, "timestamp property of the first message, if it has one"),
     *figures.columns(QUEUE, "memory", "disk_reads", "disk_writes", "consumers"),

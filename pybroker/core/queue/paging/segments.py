@@ -97,6 +97,12 @@ class Segments:
         return chain(self.parts, self.paged)
 
     @property
+    def first_seq(self) -> int:
+        """Return the seq of the first message, whether it is in memory or not; there is one."""
+        part = (self.parts or self.paged or self.fresh)[0]
+        return part.seq_ranges.first_seq if isinstance(part, EvictedSegment) else part.first_seq
+
+    @property
     def youngest(self) -> "deque[Entry | EvictedSegment]":
         """Return the parts that what is fresh comes behind."""
         return self.paged or self.parts

@@ -125,3 +125,18 @@ def test_memory_grows_with_the_messages(operator, peer):
     empty = operator.list("list_queues", "memory")[0]
     peer.publish("", "q", b"x" * 10_000)
     assert 10_000 < operator.list("list_queues", "memory")[0] - empty < 10_500
+
+
+def test_rates_ages_and_when_it_is_empty_or_full_are_columns(operator, peer):
+    peer.declare("q", {"x-max-length": 1_000})
+    names = ("in_rate_10s", "out_rate_1m", "time_to_drain_s", "time_to_full_s", "head_age_ms", "unacknowledged_age_ms")
+    assert operator.list("list_queues", *names) == [["", "", 0, "", "", ""]]
+    for _ in range(20):
+        for _ in range(5):
+            peer.publish("", "q", b"x")
+        peer.get("q")
+        operator.world.advance(1_000)
+    assert operator.list("list_queues", *names) == [[5.0, 1.0, "", 230, 16_000, ""]]
+    peer.get("q", no_ack=False)
+    operator.world.advance(1_000)
+    assert operator.list("list_queues", *names)[0][-2:] == [17_000, 17_000]

@@ -378,10 +378,10 @@ def test_one_that_is_wanted_of_a_large_run_does_not_keep_the_others(small):
 def test_the_first_message_shows_its_timestamp_once_it_is_back_and_no_other_is_read(handy):
     bench = DiskBench()
     bench.queue.restore([(0, False, on_disk(bench, range(1, 20)))], 0)
-    assert (None, None) == (bench.queue.backlog.head(), bench.queue.head_timestamp)
+    assert (None, None) == (bench.queue.backlog.head(), bench.broker.ages.head_timestamp(bench.queue))
     bench.settle_down()
     assert (1, 1) == (bench.queue.backlog.head().first_seq, bench.log.asked)
-    assert bench.queue.head_timestamp is None
+    assert bench.broker.ages.head_timestamp(bench.queue) is None
     assert 1 == bench.log.asked
 
 
