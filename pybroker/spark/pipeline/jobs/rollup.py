@@ -17,11 +17,12 @@ from pybroker.spark.pipeline.schemas import (
     QUEUE_1H,
     QUEUE_1M,
     QUEUE_SAMPLE,
+    RAW,
     Table,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame, GroupedData
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 # Everything is sampled at least every five minutes, so a row before midnight is not older than that by much.
 BEFORE_S: Final = 600
+DAY_S: Final = 86_400
 
 QUEUE_TOTALS: Final = {
     "publish": "publish_total",
@@ -55,12 +57,18 @@ NODE_TOTALS: Final = {"publish": "publish_total", "returned": "returned_total", 
 
 
 def counts(samples: "DataFrame", key: tuple[str, ...], totals: "Mapping[str, str]") -> "DataFrame":
-    """Return samples with a count for each total: how much it grew since the row before."""
+    """Return samples with a count for each total: how much it grew over all rows before.
+
+    A total never falls, so where the clock was set back, and rows of two hours mix, the highest one before counts. Rows
+    before the last minutes of the day before do not: a date is the same whether it is made alone or with others.
+    """
     samples = with_columns(samples, *totals.values())
     order = Window.partitionBy(*key).orderBy("ts")
+    before = order.rowsBetween(Window.unboundedPreceding, -1)
+    is_near = f.lag("ts").over(order) >= f.date_trunc("day", "ts") - f.expr(f"INTERVAL {BEFORE_S} SECONDS")
     counts = {}
     for name, total in totals.items():
-        grown = f.col(total) - f.lag(total).over(order)
+        grown = f.when(is_near, f.col(total) - f.max(total).over(before))
         since_ever = f.when(f.col("first"), f.col(total))
         counts[name] = f.greatest(f.coalesce(grown, since_ever, f.lit(0)), f.lit(0))
     # All at once: one pass over the sorted rows, not one for each total.
@@ -163,8 +171,9 @@ def _by(unit: str, frame: "DataFrame", table: Table) -> "GroupedData":
     return frame.groupBy(*table.key, f.date_trunc(unit, "ts").alias("begin"))
 
 
-def _finished(frame: "DataFrame", day: date) -> "DataFrame":
-    return frame.withColumnRenamed("begin", "ts").withColumn("date", f.to_date("ts")).where(f.col("date") == f.lit(day))
+def _finished(frame: "DataFrame", days: "Sequence[date]") -> "DataFrame":
+    rows = frame.withColumnRenamed("begin", "ts").withColumn("date", f.to_date("ts"))
+    return rows.where(f.col("date").isin([*days]))
 
 
 def _last(name: str) -> "Column":
@@ -184,29 +193,30 @@ MADE: Final = (
 
 
 def run(run: "Run") -> dict[str, Any]:
-    """Make each date of the window anew whose samples are newer than it."""
+    """Make those dates anew whose samples are newer than them: all of a table in one pass."""
     figures = {}
     for source, table, make in MADE:
-        made = 0
-        for day in stale(run, source.name, table.name):
-            run.say(f"rollup: {table.name} of {day}")
-            days = [day] if source is QUEUE_1M else [day - timedelta(days=1), day]
-            samples = run.warehouse.read(run.spark, source, days)
-            samples = samples.where(
-                f.col("ts") >= f.lit(day).cast("timestamp") - f.expr(f"INTERVAL {BEFORE_S} SECONDS")
-            )
-            run.warehouse.write(_finished(make(samples), day), table, [day])
-            made += 1
-        figures[f"{table.name} dates"] = made
+        days = stale(run, source.name, table.name)
+        if days:
+            run.say(f"rollup: {table.name}: {len(days)} date{'s' * (len(days) != 1)}")
+            _make(run, source, table, make, days)
+        figures[f"{table.name} dates"] = len(days)
     return figures
 
 
+def _make(
+    run: "Run", source: Table, table: Table, make: "Callable[[DataFrame], DataFrame]", days: "Sequence[date]"
+) -> None:
+    around = {day - timedelta(days=n) for day in days for n in (0, 1)} if source in RAW.values() else {*days}
+    near = f.col("ts") >= f.date_trunc("day", "ts") + f.expr(f"INTERVAL {DAY_S - BEFORE_S} SECONDS")
+    samples = run.warehouse.read(run.spark, source, around).where(f.col("date").isin([*days]) | near)
+    # By the key of what is made, which is part of both keys: neither the counts nor the groups move rows once more.
+    made = _finished(make(samples.repartition(*table.key)), days)
+    run.warehouse.write(made, table, days, is_partitioned=True)
+
+
 def stale(run: "Run", source: str, table: str) -> list[date]:
-    """Return the dates of the window of which the source is newer than what was made of it."""
-    warehouse = run.warehouse
-    dates = [day for day in warehouse.dates(source) if day in run.window.dates]
-    return [
-        day
-        for day in dates
-        if not warehouse.stamp(table, day) or warehouse.stamp(table, day) < warehouse.stamp(source, day)
-    ]
+    """Return the dates of which the source is newer than what was made of it."""
+    known = run.warehouse.state().get("made", {})
+    made, newest = known.get(table, {}), known.get(source, {})
+    return [day for day in run.warehouse.dates(source) if made.get(str(day), -1) < newest.get(str(day), 0)]
