@@ -166,6 +166,7 @@ PLACES: Final = (
     "data.backup_restore",
     # Pipeline
     "pipeline.pipeline_run",
+    "pipeline.pipeline_follow",
     "pipeline.pipeline_status",
     "pipeline.pipeline_doctor",
     "pipeline.pipeline_export",

@@ -1,6 +1,6 @@
-"""The daemon's files: which there are of a table, and which were not read yet. Needs no Spark.
+"""The daemon's files: which there are of a table, and what of them was not read yet. Needs no Spark.
 
-A file is known by its name and size: one that grew since it was read is read again.
+A file is known by its name and by how many of its octets were read; one that is shorter than that is another one.
 """
 
 from collections.abc import Mapping
@@ -12,44 +12,77 @@ from pybroker.spark.pipeline.schemas import RAW
 
 SUFFIX: Final = ".ndjson"
 OPEN: Final = ".open"
+BLOCK_OCTETS: Final = 1 << 16
+
+
+class Part(NamedTuple):
+    """Lines of a file that were not read yet: they begin in this range of octets."""
+
+    path: Path
+    start: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        """Return the name that the file has when it is closed."""
+        return self.path.name.removesuffix(OPEN)
+
+    @property
+    def day(self) -> date:
+        """Return the date that it is of."""
+        return date.fromisoformat(self.name[:8])
 
 
 class Files(NamedTuple):
-    """Files of a table: those that are complete and were not read yet, and those still written to."""
+    """The parts of files that are to be read of a table."""
 
-    closed: list[Path]
-    open: list[Path]
+    parts: list[Part]
 
     @property
     def paths(self) -> list[Path]:
-        """Return all of them."""
-        return [*self.closed, *self.open]
+        """Return the files."""
+        return [part.path for part in self.parts]
 
     @property
     def dates(self) -> set[date]:
         """Return the dates that they are of."""
-        return {date.fromisoformat(path.name[:8]) for path in self.paths}
+        return {part.day for part in self.parts}
 
     @property
     def octets(self) -> int:
-        """Return their size; files that are gone meanwhile count as nothing."""
-        return sum(path.stat().st_size for path in self.paths if path.exists())
+        """Return how much is to be read."""
+        return sum(part.end - part.start for part in self.parts)
 
 
 def find(journal: Path, table: str, known: Mapping[str, int]) -> Files:
-    """Return what there is to be read of a table."""
-    closed, still_open = [], []
+    """Return what there is to be read of a table; of a file that is still written to, its whole lines."""
+    found = []
     for path in sorted((journal / table).glob(f"*{SUFFIX}*")):
+        name = path.name.removesuffix(OPEN)
         try:
-            date.fromisoformat(path.name[:8])
+            date.fromisoformat(name[:8])
             octets = path.stat().st_size
+            start = known.get(name, 0)
+            if name.endswith(SUFFIX) and octets != start:
+                start = start if start < octets else 0
+                end = octets if path.name == name else whole_lines(path, start, octets)
+                found.append(Part(path, start, end))
         except (ValueError, FileNotFoundError):
             continue
-        if path.name.endswith(SUFFIX + OPEN):
-            still_open.append(path)
-        elif path.name.endswith(SUFFIX) and known.get(path.name) != octets:
-            closed.append(path)
-    return Files(closed, still_open)
+    return Files([part for part in found if part.start < part.end])
+
+
+def whole_lines(path: Path, start: int, end: int) -> int:
+    """Return where the last line ends that does; `start` if none does between these octets."""
+    with path.open("rb") as file:
+        while end > start:
+            begin = max(start, end - BLOCK_OCTETS)
+            file.seek(begin)
+            cut = file.read(end - begin).rfind(b"\n")
+            if cut >= 0:
+                return begin + cut + 1
+            end = begin
+    return start
 
 
 def octets_waiting(journal: Path, state: Mapping[str, Any]) -> int:

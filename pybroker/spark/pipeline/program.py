@@ -39,6 +39,8 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--since", default=SINCE_DEFAULT, help="7d, 36h, or a time in UTC")
     run.add_argument("--until", default="", help="likewise; now without it")
     run.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    follow = verbs.add_parser("follow", parents=[places, spark], help="run all jobs whenever there is new telemetry")
+    follow.add_argument("--since", default=SINCE_DEFAULT, help="7d, 36h, or a time in UTC")
     verbs.add_parser("status", parents=[places], help="how the last runs went, and what there is")
     verbs.add_parser("doctor", parents=[places], help="whether a run could work here")
     verbs.add_parser("gc", parents=[places], help="remove what is too old or was left behind")
@@ -74,29 +76,35 @@ def act(given: argparse.Namespace) -> dict[str, Any]:
     now = datetime.now(UTC)
     match given.verb:
         case "run":
-            from pybroker.spark.pipeline import runner  # noqa: PLC0415 - one of six
+            from pybroker.spark.pipeline import runner  # noqa: PLC0415 - one of seven
 
             until = read_time(given.until, now) if given.until else now
             since = read_time(given.since, until)
             return runner.run(given, since, until, now)
+        case "follow":
+            from pybroker.spark.pipeline import follow  # noqa: PLC0415 - one of seven
+
+            read_time(given.since, now)
+            follow.follow(given, lambda until: read_time(given.since, until))
+            return {"result": "ok", "message": ""}
         case "status":
-            from pybroker.spark.pipeline import status  # noqa: PLC0415 - one of six
+            from pybroker.spark.pipeline import status  # noqa: PLC0415 - one of seven
 
             return status.status(given.warehouse, given.telemetry, now)
         case "doctor":
-            from pybroker.spark.pipeline import doctor  # noqa: PLC0415 - one of six
+            from pybroker.spark.pipeline import doctor  # noqa: PLC0415 - one of seven
 
             return doctor.examine(given.warehouse, given.telemetry)
         case "package":
-            from pybroker.spark.pipeline import package  # noqa: PLC0415 - one of six
+            from pybroker.spark.pipeline import package  # noqa: PLC0415 - one of seven
 
             return package.make(given.output)
         case "export":
-            from pybroker.spark.pipeline import export  # noqa: PLC0415 - one of six
+            from pybroker.spark.pipeline import export  # noqa: PLC0415 - one of seven
 
             return export.export(given)
         case _:
-            from pybroker.spark.pipeline.tables import Warehouse  # noqa: PLC0415 - one of six
+            from pybroker.spark.pipeline.tables import Warehouse  # noqa: PLC0415 - one of seven
 
             warehouse = Warehouse(given.warehouse, now)
             if not warehouse.folder.is_dir():

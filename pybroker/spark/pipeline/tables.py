@@ -15,25 +15,34 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.spark.pipeline.failure import RUNNING, FailureError
 from pybroker.spark.pipeline.replacement import PARTITION, Replacement, stage, sync_file, sync_folder
-from pybroker.spark.pipeline.schemas import TABLES, Table
+from pybroker.spark.pipeline.schemas import RAW, TABLES, Table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 STATE: Final = "_state.json"
 LOCK: Final = "_lock"
+FOLLOWED: Final = "_followed"
 LOGS: Final = "_log"
 REPORTS: Final = "_reports"
 BAD: Final = "_bad"
 STAGING: Final = ".staging"
 BAD_DAYS: Final = 30
+# The table that is made of another one, date by date.
+MADE_OF: Final = {
+    "queue_sample": "queue_1m",
+    "connection_sample": "connection_1m",
+    "node_sample": "node_1m",
+    "queue_1m": "queue_1h",
+}
 
 
 class Warehouse:
@@ -56,7 +65,7 @@ class Warehouse:
     def read(self, spark: "SparkSession", table: Table, dates: Iterable[date]) -> "DataFrame":
         """Return the rows of some dates; of those there are none of, none."""
         there = set(self.dates(table.name))
-        folders = [str(self._partition(table.name, day)) for day in sorted(set(dates) & there)]
+        folders = [str(self.partition(table.name, day)) for day in sorted(set(dates) & there)]
         if not folders:
             return spark.createDataFrame([], table.struct())
         reader = spark.read.schema(table.struct()).option("basePath", str(self.folder / table.name))
@@ -66,7 +75,7 @@ class Warehouse:
         """Return how many rows these dates of a table have, as the files say."""
         from pyarrow import parquet  # noqa: PLC0415 - takes a moment
 
-        files = [path for day in set(dates) for path in self._partition(table, day).glob("*.parquet")]
+        files = [path for day in set(dates) for path in self.partition(table, day).glob("*.parquet")]
         return sum(parquet.read_metadata(path).num_rows for path in files)
 
     def write(self, frame: "DataFrame", table: Table, dates: Iterable[date], *, is_partitioned: bool = False) -> None:
@@ -88,10 +97,55 @@ class Warehouse:
             if self.state().get("replacing", {}).get("staged") != staging.name:
                 shutil.rmtree(staging, ignore_errors=True)
 
-    def _replace(self, table: str, staging: Path, dates: Iterable[date]) -> None:
+    def add(self, table: Table, by_day: "Mapping[date, pa.Table]") -> int:
+        """Add rows of some dates that are not there yet; return how many. Costs no more with more there."""
+        from pybroker.spark.pipeline import increments  # noqa: PLC0415 - loads pyarrow
+
+        added: dict[date, pa.Table] = {}
+        for day, rows in by_day.items():
+            names, there = [*table.key, "ts"], increments.parts(self.partition(table.name, day))
+            first, last = (bound.as_py() for bound in _bounds(rows))
+            key = rows.select(names).schema
+            seen = increments.read(there, key, since=first, until=last + timedelta(microseconds=1))
+            new = increments.unseen(rows, seen, names)
+            if new.num_rows:
+                added[day] = new
+        if added:
+            since = {day: _bounds(rows)[0].as_py() for day, rows in added.items()}
+            self._increment(table, added, since, {})
+        return sum(rows.num_rows for rows in added.values())
+
+    def renew(self, table: Table, day: date, rows: "pa.Table", since: datetime, hot: datetime) -> None:
+        """Replace the rows of a date from `since` on; those from `hot` on are soon replaced once more."""
+        self._increment(table, {day: rows}, {day: since}, {"since": since, "hot": hot})
+
+    def _increment(
+        self,
+        table: Table,
+        by_day: "Mapping[date, pa.Table]",
+        since: Mapping[date, datetime],
+        how: Mapping[str, datetime],
+    ) -> None:
+        from pybroker.spark.pipeline import increments  # noqa: PLC0415 - loads pyarrow
+
+        self.finish()
+        staging = self.folder / STAGING / f"{table.name}.{os.getpid()}"
+        shutil.rmtree(staging, ignore_errors=True)
+        number = _next_stamp(self.state(), self.now)
+        for day, rows in by_day.items():
+            here, new = self.partition(table.name, day), staging / f"{PARTITION}{day}"
+            increments.stage(here, new, rows, [*table.key, "ts"], number, **how)
+        self._replace(table.name, staging, by_day, {str(day): _ms(when) for day, when in since.items()})
+        shutil.rmtree(staging, ignore_errors=True)
+
+    def _replace(
+        self, table: str, staging: Path, dates: Iterable[date], since: Mapping[str, int] | None = None
+    ) -> None:
+        """Replace dates by those in the staging folder; `since` says from when on they have other rows."""
         days = [str(day) for day in sorted(set(dates))]
         state = self.state()
-        state["replacing"] = stage(table, staging, days, _next_stamp(state, self.now))._asdict()
+        replacement = stage(table, staging, days, _next_stamp(state, self.now))
+        state["replacing"] = {**replacement._asdict(), "since": _changed(state, table, days, since or {})}
         self.write_json(STATE, state)
         self._place(state)
 
@@ -102,7 +156,9 @@ class Warehouse:
         table.mkdir(parents=True, exist_ok=True)
         replacement.place(table, self.folder / STAGING)
         made = state.setdefault("made", {}).setdefault(replacement.table, {})
-        made |= dict.fromkeys(replacement.files, replacement.stamp)
+        since = state["replacing"].get("since", {})
+        made |= dict.fromkeys((*replacement.files, *since), replacement.stamp)
+        state.setdefault("since", {}).setdefault(replacement.table, {}).update(since)
         del state["replacing"]
         self.write_json(STATE, state)
 
@@ -110,7 +166,13 @@ class Warehouse:
         """Return when a date of a table was made, 0 if there is none: milliseconds, see `_next_stamp`."""
         return int(self.state().get("made", {}).get(table, {}).get(str(day), 0))
 
-    def _partition(self, table: str, day: date) -> Path:
+    def since(self, table: str, day: date) -> datetime:
+        """Return from when on a date has other rows than what was made of it."""
+        ms = self.state().get("since", {}).get(table, {}).get(str(day), 0)
+        return max(datetime.fromtimestamp(ms / 1000, UTC), datetime(day.year, day.month, day.day, tzinfo=UTC))
+
+    def partition(self, table: str, day: date) -> Path:
+        """Return the folder of a date."""
         return self.folder / table / f"{PARTITION}{day}"
 
     # -- what is known of them ----------------------------------------------------------------------------------------
@@ -162,11 +224,14 @@ class Warehouse:
     # -- who may, and for how long ------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
-        """Have the warehouse for ourselves. Raises FailureError when somebody has it."""
+    def lock(self, name: str = LOCK) -> Iterator[None]:
+        """Have the warehouse for ourselves, or with FOLLOWED be the one that follows into it, beside runs of others.
+
+        Raises FailureError when somebody has it.
+        """
         try:
             self.folder.mkdir(mode=0o750, parents=True, exist_ok=True)
-            file = (self.folder / LOCK).open("a+", encoding="ascii")
+            file = (self.folder / name).open("a+", encoding="ascii")
         except OSError as error:
             raise FailureError(f"{error.filename}: {error.strerror}") from None
         with file:
@@ -187,12 +252,12 @@ class Warehouse:
         for table in TABLES.values():
             old = [day for day in self.dates(table.name) if day < today - timedelta(days=table.days_kept)]
             for day in old:
-                self._discard(self._partition(table.name, day))
+                self._discard(self.partition(table.name, day))
             if old:
-                made = self.state().get("made", {}).get(table.name, {})
-                self.note(
-                    "made", table.name, {day: ms for day, ms in made.items() if date.fromisoformat(day) not in old}
-                )
+                for kind in ("made", "since"):
+                    known = self.state().get(kind, {}).get(table.name, {})
+                    left = {day: ms for day, ms in known.items() if date.fromisoformat(day) not in old}
+                    self.note(kind, table.name, left)
                 gone[table.name] = len(old)
         return gone
 
@@ -232,3 +297,31 @@ def _next_stamp(state: dict[str, Any], now: datetime) -> int:
     """Return a stamp above all others: if somebody sets the clock back, what is made later is newer still."""
     newest = max((stamp for made in state.get("made", {}).values() for stamp in made.values()), default=0)
     return max(int(now.timestamp() * 1000), newest + 1)
+
+
+def _changed(state: Mapping[str, Any], table: str, days: Iterable[str], since: Mapping[str, int]) -> dict[str, int]:
+    """Return from when on, in ms, each of these dates has other rows than what was made of it; 0 is from its begin."""
+    made, target = state.get("made", {}), MADE_OF.get(table)
+    if target is None:
+        return {}
+    known, mine, theirs = state.get("since", {}).get(table, {}), made.get(table, {}), made.get(target, {})
+    found = {}
+    for day in days:
+        is_fresh = theirs.get(day, -1) > mine.get(day, 0)
+        found[day] = since.get(day, 0) if is_fresh else min(since.get(day, 0), known.get(day, 0))
+    if table in RAW:
+        # The first counts of a day are differences from the last rows of the day before.
+        after = {str(date.fromisoformat(day) + timedelta(days=1)) for day in days}
+        found |= dict.fromkeys(sorted(after & set(mine) - set(found)), 0)
+    return found
+
+
+def _bounds(rows: "pa.Table") -> tuple[Any, Any]:
+    import pyarrow.compute as pc  # noqa: PLC0415 - takes a moment
+
+    found = pc.min_max(rows["ts"])
+    return found["min"], found["max"]
+
+
+def _ms(when: datetime) -> int:
+    return int(when.timestamp() * 1000)

@@ -1,43 +1,59 @@
-"""Closed files are read once, open ones each time."""
+"""Each line is read once, also of a file that is still written to."""
 
 from datetime import date
 
 from pybroker.spark.pipeline import files
 
 CLOSED = ("20260105T00.0001.ndjson", "20260105T01.0001.ndjson")
+OPEN = "20260106T00.0001.ndjson.open"
 
 
-def put(folder, *names, octets=3):
+def put(folder, *names, octets=b"xx\n"):
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        (folder / name).write_bytes(b"x" * octets)
+        (folder / name).write_bytes(octets)
 
 
-def test_closed_files_are_read_once_and_open_ones_each_time(tmp_path):
-    put(tmp_path / "t", *CLOSED, "20260106T00.0001.ndjson.open", "notes.txt", "2026.ndjson")
-    found = files.find(tmp_path, "t", {CLOSED[0]: 3})
-    assert [path.name for path in found.closed] == [CLOSED[1]]
-    assert [path.name for path in found.open] == ["20260106T00.0001.ndjson.open"]
-    assert found.dates == {date(2026, 1, 5), date(2026, 1, 6)}
-    assert found.octets == 6
+def found(folder, known):
+    return [(part.path.name, part.start, part.end) for part in files.find(folder, "t", known).parts]
 
 
-def test_a_file_that_grew_since_is_read_again(tmp_path):
-    put(tmp_path / "t", CLOSED[0], octets=4)
-    assert files.find(tmp_path, "t", {CLOSED[0]: 3}).closed
-    assert files.find(tmp_path, "none", {}) == ([], [])
+def test_files_are_read_once(tmp_path):
+    put(tmp_path / "t", *CLOSED, OPEN, "notes.txt", "2026.ndjson")
+    waiting = files.find(tmp_path, "t", {CLOSED[0]: 3})
+    assert [part.path.name for part in waiting.parts] == [CLOSED[1], OPEN]
+    assert [part.name for part in waiting.parts] == [CLOSED[1], OPEN.removesuffix(".open")]
+    assert waiting.dates == {date(2026, 1, 5), date(2026, 1, 6)}
+    assert waiting.octets == 6
+    assert files.find(tmp_path, "none", {}).parts == []
+
+
+def test_of_a_file_that_grew_the_rest_is_read(tmp_path):
+    put(tmp_path / "t", CLOSED[0], octets=b"one\ntwo\n")
+    assert found(tmp_path, {CLOSED[0]: 4}) == [(CLOSED[0], 4, 8)]
+    # It is another one: as after a crash of the machine.
+    assert found(tmp_path, {CLOSED[0]: 9}) == [(CLOSED[0], 0, 8)]
+
+
+def test_of_a_file_that_is_written_to_whole_lines_are_read(tmp_path):
+    put(tmp_path / "t", OPEN, octets=b"one\ntwo\nthr")
+    name = OPEN.removesuffix(".open")
+    assert found(tmp_path, {}) == [(OPEN, 0, 8)]
+    assert found(tmp_path, {name: 8}) == []
+    put(tmp_path / "t", OPEN, octets=b"no line" + b"x" * files.BLOCK_OCTETS)
+    assert found(tmp_path, {}) == []
+    (tmp_path / "t" / OPEN).rename(tmp_path / "t" / name)
+    assert found(tmp_path, {name: 8}) == [(name, 8, 7 + files.BLOCK_OCTETS)]
+
+
+def test_a_line_may_be_longer_than_what_is_looked_at_together(tmp_path):
+    put(tmp_path / "t", OPEN, octets=b"one\n" + b"x" * (2 * files.BLOCK_OCTETS))
+    assert found(tmp_path, {}) == [(OPEN, 0, 4)]
 
 
 def test_what_waits_is_that_of_all_tables(tmp_path):
-    put(tmp_path / "queue_sample", *CLOSED, octets=5)
+    put(tmp_path / "queue_sample", *CLOSED, octets=b"four\n")
     put(tmp_path / "alarm_event", CLOSED[0])
     put(tmp_path / "nobody_knows", CLOSED[0])
     assert files.octets_waiting(tmp_path, {}) == 13
     assert files.octets_waiting(tmp_path, {"files": {"queue_sample": {CLOSED[0]: 5}}}) == 8
-
-
-def test_a_file_that_is_gone_is_nothing(tmp_path):
-    put(tmp_path / "t", *CLOSED)
-    found = files.find(tmp_path, "t", {})
-    found.closed[0].unlink()
-    assert found.octets == 3

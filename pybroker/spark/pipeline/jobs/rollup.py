@@ -4,14 +4,19 @@ A count is the difference of two totals of one thing in one start of the node; o
 which began at 0. So a restart, and a queue that is deleted and declared again, neither lose nor invent a message.
 """
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Window, functions as f
+from pyspark.sql.types import StructType
 
+from pybroker.spark.pipeline import increments
 from pybroker.spark.pipeline.schemas import (
     CONNECTION_1M,
     CONNECTION_SAMPLE,
+    DATE,
     NODE_1M,
     NODE_SAMPLE,
     QUEUE_1H,
@@ -54,6 +59,7 @@ CONNECTION_TOTALS: Final = {
     "flow_ms": "flow_ms_total",
 }
 NODE_TOTALS: Final = {"publish": "publish_total", "returned": "returned_total", "unroutable": "unroutable_total"}
+NO_TOTALS: Final[dict[str, str]] = {}
 
 
 def counts(samples: "DataFrame", key: tuple[str, ...], totals: "Mapping[str, str]") -> "DataFrame":
@@ -184,29 +190,79 @@ def _sums(names: Any) -> "list[Column]":
     return [f.sum(name).alias(name) for name in names]
 
 
+# Of so many rows the new part of a date is computed alone; with more, whole dates are, all in one pass.
+PART_ROWS_MAX: Final = 100_000
+
 MADE: Final = (
-    (QUEUE_SAMPLE, QUEUE_1M, queue_minutes),
-    (CONNECTION_SAMPLE, CONNECTION_1M, connection_minutes),
-    (NODE_SAMPLE, NODE_1M, node_minutes),
-    (QUEUE_1M, QUEUE_1H, queue_hours),
+    (QUEUE_SAMPLE, QUEUE_1M, queue_minutes, QUEUE_TOTALS),
+    (CONNECTION_SAMPLE, CONNECTION_1M, connection_minutes, CONNECTION_TOTALS),
+    (NODE_SAMPLE, NODE_1M, node_minutes, NODE_TOTALS),
+    (QUEUE_1M, QUEUE_1H, queue_hours, NO_TOTALS),
 )
 
 
 def run(run: "Run") -> dict[str, Any]:
-    """Make those dates anew whose samples are newer than them: all of a table in one pass."""
+    """Make what is older than the samples that it is made of; return how many dates of each table that concerned."""
     figures = {}
-    for source, table, make in MADE:
+    for source, table, make, totals in MADE:
         days = stale(run, source.name, table.name)
         if days:
             run.say(f"rollup: {table.name}: {len(days)} date{'s' * (len(days) != 1)}")
-            _make(run, source, table, make, days)
+            parts = {day: increments.parts(run.warehouse.partition(source.name, day)) for day in days}
+            begins = {day: _begin(run, source, table, day) for day in days}
+            count = sum(part.rows for day in days for part in parts[day] if part.has(begins[day], None))
+            if count <= PART_ROWS_MAX:
+                for day, begin in begins.items():
+                    known = [name for name in totals.values() if name in source.struct().names]
+                    _renew(run, source, table, make, known, day, begin)
+            else:
+                _make(run, source, table, make, days)
         figures[f"{table.name} dates"] = len(days)
     return figures
+
+
+def _begin(run: "Run", source: Table, table: Table, day: date) -> datetime:
+    """Return the first minute, or hour, of a date that is to be made anew."""
+    since = run.warehouse.since(source.name, day).replace(second=0, microsecond=0)
+    return since.replace(minute=0) if table is QUEUE_1H else since
+
+
+def _renew(
+    run: "Run",
+    source: Table,
+    table: Table,
+    make: "Callable[[DataFrame], DataFrame]",
+    totals: "Sequence[str]",
+    day: date,
+    begin: datetime,
+) -> None:
+    """Make a date from a moment on; what it has before that stays as it is."""
+    warehouse, schema = run.warehouse, increments.schema(source)
+    here = increments.parts(warehouse.partition(source.name, day))
+    rows = [increments.read(here, schema, since=begin)]
+    if totals:
+        midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+        before = increments.parts(warehouse.partition(source.name, day - timedelta(days=1)))
+        needed = pa.schema([field for field in schema if field.name in {*source.key, "ts", *totals}])
+        known = [
+            increments.read(before, needed, since=midnight - timedelta(seconds=BEFORE_S)),
+            increments.read(here, needed, until=begin),
+        ]
+        rows.append(increments.last(pa.concat_tables(known), source.key, totals))
+    samples = pa.concat_tables(rows, promote_options="default").select(schema.names)
+    struct = StructType([field for field in source.struct() if field.name != DATE.name])
+    # One task: where rows need not move, there is nothing to wait for.
+    frame = run.spark.createDataFrame(samples, struct).coalesce(1)
+    made = make(frame).withColumnRenamed("begin", "ts").where(f.col("ts") >= f.lit(begin))
+    found = made.select(increments.schema(table).names).toArrow().cast(increments.schema(table))
+    newest = pc.max(found["ts"]).as_py() or begin
+    warehouse.renew(table, day, found, begin, newest)
 
 
 def _make(
     run: "Run", source: Table, table: Table, make: "Callable[[DataFrame], DataFrame]", days: "Sequence[date]"
 ) -> None:
+    """Make whole dates, all in one pass."""
     around = {day - timedelta(days=n) for day in days for n in (0, 1)} if source in RAW.values() else {*days}
     near = f.col("ts") >= f.date_trunc("day", "ts") + f.expr(f"INTERVAL {DAY_S - BEFORE_S} SECONDS")
     samples = run.warehouse.read(run.spark, source, around).where(f.col("date").isin([*days]) | near)

@@ -1,0 +1,37 @@
+"""pipeline_follow: tables and reports are kept new, until it is ended."""
+
+from typing import Annotated, Any, NamedTuple
+
+from pybroker.control.arguments.pipeline import SECTION, MasterArg, RemoteArg, TelemetryArg, WarehouseArg, options
+from pybroker.control.spec import Arg, Command, Node
+
+
+class Args(NamedTuple):
+    """The begin of the reports' window, and the folders."""
+
+    since: Annotated[
+        str, Arg("start of the reports: an age such as 7d (default), or a time in UTC", "--since", "time")
+    ] = "7d"
+    warehouse: WarehouseArg = None
+    telemetry: TelemetryArg = None
+    master: MasterArg = None
+    remote: RemoteArg = None
+
+
+def run(node: Node, args: Args) -> dict[str, Any]:
+    """Return the words."""
+    del node
+    return {"words": ["follow", "--since", args.since, *options(args)]}
+
+
+COMMAND = Command(
+    name="pipeline_follow",
+    section=SECTION,
+    summary="Keeps the tables and reports of the pipeline at most two minutes old, until it is interrupted",
+    args=Args,
+    effect="write",
+    access="administrator",
+    run=run,
+    app="any",
+    offline="pipeline",
+)

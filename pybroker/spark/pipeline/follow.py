@@ -1,0 +1,80 @@
+"""follow: runs the jobs once a minute, for as long as it is let, where there is new telemetry.
+
+It is the run of `runner` again and again in one session: the same jobs, and the same noted octets of each file. So the
+hourly run, `report --fresh` and this one take turns on one warehouse: each has it for as long as a run takes. Spark's
+own stream of files looks at each but once, so that tables would be as old as the open files are long, and has a second
+record of what was read. Without new lines a look costs a few system calls for each file.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pybroker.spark.pipeline import files
+from pybroker.spark.pipeline.failure import RUNNING, FailureError
+from pybroker.spark.pipeline.jobs import JOBS
+from pybroker.spark.pipeline.run import Run, Window
+from pybroker.spark.pipeline.runner import perform
+from pybroker.spark.pipeline.tables import FOLLOWED, LOGS, STAGING, Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# From one look to the next: a row is in a report after this and a run.
+PERIOD_S: Final = 60.0
+
+
+def follow(given: argparse.Namespace, read_since: Callable[[datetime], datetime]) -> None:
+    """Follow the telemetry until this process is ended; `read_since` says where the window that ends now begins.
+
+    Raises FailureError: also when another process follows into this warehouse.
+    """
+    if not given.telemetry.is_dir():
+        raise FailureError(f"there is no telemetry in {given.telemetry}: is telemetry.enabled, and has the node run?")
+    from pybroker.spark.pipeline import remote, session  # noqa: PLC0415 - after what is cheap to find
+
+    warehouse = Warehouse(given.warehouse)
+    with (
+        warehouse.lock(FOLLOWED),
+        session.session(given.master, given.remote, given.warehouse / LOGS, session.LARGE_OCTETS) as spark,
+    ):
+        remote.prepare(spark, warehouse.folder / STAGING)
+        say(given, f"following {given.telemetry}")
+        is_first = True
+        while True:
+            began_s = time.monotonic()
+            if is_first or is_new(warehouse, given.telemetry):
+                is_first = not run_jobs(spark, given, read_since)
+            time.sleep(max(0.0, PERIOD_S - (time.monotonic() - began_s)))
+
+
+def is_new(warehouse: Warehouse, journal: Path) -> bool:
+    """Tell whether there are lines that were not read."""
+    return files.octets_waiting(journal, warehouse.state()) > 0
+
+
+def run_jobs(spark: "SparkSession", given: argparse.Namespace, read_since: Callable[[datetime], datetime]) -> bool:
+    """Run all jobs once; tell whether that was possible: another run may have the warehouse at the time."""
+    now = datetime.now(UTC)
+    warehouse, window = Warehouse(given.warehouse, now), Window(read_since(now), now)
+    try:
+        with warehouse.lock():
+            warehouse.sweep()
+            perform(Run(spark, warehouse, given.telemetry, window, quiet=True), [*JOBS])
+    except FailureError as failure:
+        if failure.code != RUNNING:
+            raise
+        say(given, failure.text)
+        return False
+    return True
+
+
+def say(given: argparse.Namespace, text: str) -> None:
+    """Tell people what happens."""
+    if not given.quiet:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()

@@ -1,0 +1,156 @@
+"""Increments: what is new of a date is written beside what is there, so that it costs what is new, not what there is.
+
+The new folder of a date has the old files under second names (hard links; copies where the file system has none), and
+files of the new rows; `replacement` puts it into place. Files that are small beside what is written are merged into it:
+a row is rewritten a few times, and a date has few files. Needs no Spark.
+"""
+
+import os
+import shutil
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from pybroker.spark.pipeline.replacement import SUFFIX
+from pybroker.spark.pipeline.schemas import DATE, Table
+
+# A file that is no larger than so many times what is written is merged into it, up to so many rows.
+MERGED: Final = 2
+FILE_ROWS_MAX: Final = 200_000
+
+
+class Part(NamedTuple):
+    """A file of a date; its rows are from `since` to `until`, None where the file does not say."""
+
+    path: Path
+    rows: int
+    since: datetime | None
+    until: datetime | None
+
+    def has(self, since: datetime | None, until: datetime | None) -> bool:
+        """Tell whether it may have rows from `since` on that are before `until`."""
+        is_before = since and self.until and self.until < since
+        return not is_before and not (until and self.since and self.since >= until)
+
+
+def schema(table: Table) -> pa.Schema:
+    """Return the columns of the files of a table: the date is in the name of their folder."""
+    columns = StructType([field for field in table.struct() if field.name != DATE.name])
+    return to_arrow_schema(columns, timezone="UTC")
+
+
+def parts(folder: Path) -> list[Part]:
+    """Return the files of a date, the newest last; none if it is not there."""
+    # Ours have the number of their write before all else, Spark's begin with a letter.
+    paths = sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: (path.name[0].isdecimal(), path.name))
+    return [_part(path) for path in paths]
+
+
+def _part(path: Path) -> Part:
+    metadata = parquet.read_metadata(path)
+    column = metadata.schema.names.index("ts")
+    groups = [metadata.row_group(n).column(column).statistics for n in range(metadata.num_row_groups)]
+    if not groups or not all(group is not None and group.has_min_max for group in groups):
+        return Part(path, metadata.num_rows, None, None)
+    return Part(path, metadata.num_rows, min(group.min for group in groups), max(group.max for group in groups))
+
+
+def read(
+    found: Sequence[Part], columns: pa.Schema, *, since: datetime | None = None, until: datetime | None = None
+) -> pa.Table:
+    """Return the columns of the rows from `since` on that are before `until`."""
+    tables = [columns.empty_table()]
+    for part in found:
+        if not part.has(since, until):
+            continue
+        table = parquet.ParquetFile(part.path).read(columns=columns.names)
+        # A column that is newer than the file has no values there.
+        table = pa.table(
+            [
+                table[field.name].cast(field.type) if field.name in table.column_names else _nulls(table, field)
+                for field in columns
+            ],
+            schema=columns,
+        )
+        if since:
+            table = table.filter(pc.greater_equal(table["ts"], pa.scalar(since, columns.field("ts").type)))
+        if until:
+            table = table.filter(pc.less(table["ts"], pa.scalar(until, columns.field("ts").type)))
+        tables.append(table)
+    return pa.concat_tables(tables)
+
+
+def _nulls(table: pa.Table, field: pa.Field) -> pa.Array:
+    return pa.nulls(table.num_rows, field.type)
+
+
+def unseen(rows: pa.Table, there: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return each row once, and none that `there` has; `names` tell rows apart."""
+    both = pa.concat_tables([there.select(names), rows.select(names)])
+    both = both.append_column("_n", pa.array(range(both.num_rows), pa.int64()))
+    first = both.group_by([*names]).aggregate([("_n", "min")])["_n_min"]
+    new = pc.subtract(first.filter(pc.greater_equal(first, there.num_rows)), there.num_rows)
+    return rows.take(new.take(pc.array_sort_indices(new)))
+
+
+def last(rows: pa.Table, key: Sequence[str], totals: Sequence[str]) -> pa.Table:
+    """Return a row for each key: its last time, and the highest that each total was. Other columns are empty."""
+    found = rows.group_by([*key]).aggregate([("ts", "max"), *((name, "max") for name in totals)])
+    made = {name: found[name] for name in key} | {name: found[f"{name}_max"] for name in ("ts", *totals)}
+    return pa.table(
+        [made[field.name] if field.name in made else _nulls(found, field) for field in rows.schema], schema=rows.schema
+    )
+
+
+def stage(
+    here: Path,
+    new: Path,
+    rows: pa.Table,
+    order: Sequence[str],
+    number: int,
+    *,
+    since: datetime | None = None,
+    hot: datetime | None = None,
+) -> None:
+    """Make the folder that a date is to be replaced by: what it has, and `rows`, sorted.
+
+    With `since` they take the place of all rows from then on. Rows from `hot` on are soon replaced themselves, so they
+    are a file of their own.
+    """
+    kept, cold = [], []
+    for part in parts(here):
+        if since is None or (part.until and part.until < since):
+            kept.append(part)
+        else:
+            cold.append(read([part], rows.schema, until=since))
+    ts = rows.schema.field("ts").type
+    cold.append(rows.filter(pc.less(rows["ts"], pa.scalar(hot, ts))) if hot else rows)
+    count = sum(table.num_rows for table in cold)
+    while count and kept and kept[-1].rows <= MERGED * count and kept[-1].rows + count <= FILE_ROWS_MAX:
+        cold.append(read([kept.pop()], rows.schema))
+        count = sum(table.num_rows for table in cold)
+    new.mkdir(parents=True)
+    for part in kept:
+        _link(part.path, new / part.path.name)
+    _write(pa.concat_tables(cold), order, new / f"{number}-0{SUFFIX}")
+    if hot:
+        _write(rows.filter(pc.greater_equal(rows["ts"], pa.scalar(hot, ts))), order, new / f"{number}-1{SUFFIX}")
+
+
+def _write(rows: pa.Table, order: Sequence[str], path: Path) -> None:
+    if rows.num_rows:
+        parquet.write_table(rows.sort_by([(name, "ascending") for name in order]), path, compression="zstd")
+
+
+def _link(old: Path, new: Path) -> None:
+    try:
+        os.link(old, new)
+    except OSError:
+        shutil.copy2(old, new)
