@@ -1,14 +1,16 @@
-"""The telemetry's files: rows become lines of `<table>/<YYYYMMDDTHH>.<seq>.ndjson`, one file an hour and table.
+"""The telemetry's files: rows become lines of `<table>/<YYYYMMDDTHH>.<seq>.<node>.ndjson`, one file an hour and table.
 
-A file that is still written to ends in `.open`; it gets its name when its hour is over, when it is large enough, and at
-a stop. Old ones are removed. While the disk is near its limit, all that is written comes out of the `reserve`. Knows no
-broker; `writer` has the thread all this happens in.
+The node is in the name so that files of several nodes may be read into one warehouse. A file that is still written to
+ends in `.open`; it gets its name when its hour is over, when it is large enough, and at a stop. Old ones are removed.
+While the disk is near its limit, all that is written comes out of the `reserve`. Knows no broker; `writer` has the
+thread all this happens in.
 """
 
 import errno
 import json
 import logging
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +26,7 @@ DAY_S: Final = 86_400
 # A file takes this much of the disk on top of its lines: the rest of its last block.
 BLOCK_OCTETS: Final = 4096
 VERSION: Final = 1
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9@_.-]")
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
@@ -33,10 +36,13 @@ log = logging.getLogger("pybroker")
 class TelemetryFiles:
     """One open file for each table. `octets` counts what was written. Not safe for two threads."""
 
-    __slots__ = ("_files", "_folder", "_octets_max", "_reserve", "_retention_s", "_was_short", "octets")
+    __slots__ = ("_files", "_folder", "_octets_max", "_reserve", "_retention_s", "_suffix", "_was_short", "octets")
 
-    def __init__(self, folder: Path, reserve: Reserve, retention_days: int, octets_max: int = FILE_OCTETS_MAX) -> None:
+    def __init__(
+        self, folder: Path, node: str, reserve: Reserve, retention_days: int, octets_max: int = FILE_OCTETS_MAX
+    ) -> None:
         self._folder = folder
+        self._suffix = f".{_UNSAFE.sub('_', node)}{SUFFIX}{OPEN}"
         self._reserve = reserve
         self._octets_max = octets_max
         self._retention_s = retention_days * DAY_S
@@ -129,7 +135,7 @@ class TelemetryFiles:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             taken = [path.name.split(".")[1] for path in folder.glob(f"{hour}.*")]
             seq = max((int(each) for each in taken if each.isdecimal()), default=0) + 1
-            file = self._files[table] = _File(folder / f"{hour}.{seq:04d}{SUFFIX}{OPEN}", hour)
+            file = self._files[table] = _File(folder / f"{hour}.{seq:04d}{self._suffix}", hour)
         return file
 
     def _close(self, table: str) -> None:

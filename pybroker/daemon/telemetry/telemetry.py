@@ -118,8 +118,9 @@ class Telemetry:
             return free_octets(data_folder) - int(marks.disk_limit_octets * DISK_LIMIT_TIMES)
 
         folder = data_folder / FOLDER
-        self._writer = Writer(TelemetryFiles(folder, Reserve(folder / RESERVE, spare), retention_days))
-        self._head = f'"node":{json.dumps(broker.settings.node_name)},"epoch":{broker.epoch}'
+        node = broker.settings.node_name
+        self._writer = Writer(TelemetryFiles(folder, node, Reserve(folder / RESERVE, spare), retention_days))
+        self._head = f'"node":{json.dumps(node)},"epoch":{broker.epoch}'
         self._seq = 0
         clock = broker.clock
         self._clock_ahead_ms = clock.timestamp_ms - clock.now_ms
@@ -214,7 +215,8 @@ class Telemetry:
         self._has_begun = True
         if is_full or is_last or not writer.is_short:
             self._look_at_things(is_full=is_full)
-        if writer.has_room and (is_last or not writer.is_short or clock.now_ms - self._losses_at_ms >= SHORT_MS):
+        is_minute = not writer.is_short or clock.now_ms - self._losses_at_ms >= SHORT_MS
+        if is_last or (is_minute and writer.has_room):
             self._losses_at_ms = clock.now_ms
             self._write("trace_event", [rows.of_loss(*each) for each in self._losses.pop()], brief=True)
         writer.tick(clock.timestamp_ms)

@@ -42,7 +42,7 @@ def reserve(tmp_path, disk):
 
 @pytest.fixture
 def files(tmp_path, reserve):
-    return TelemetryFiles(tmp_path, reserve, retention_days=7)
+    return TelemetryFiles(tmp_path, "n@h", reserve, retention_days=7)
 
 
 def names(folder):
@@ -53,29 +53,35 @@ def test_rows_are_lines_behind_what_all_of_them_have(files, tmp_path):
     files.write("queue_sample", NEW_YEAR_MS, HEAD, [{"queue": "ä"}, {"queue": 'b"\n'}])
     files.close()
     (path,) = tmp_path.glob("queue_sample/*")
-    assert path.name == "20260101T00.0001.ndjson"
+    assert path.name == "20260101T00.0001.n@h.ndjson"
     assert path.stat().st_mode & 0o777 == 0o600
     lines = path.read_text().splitlines()
     assert [json.loads(line) for line in lines] == [{"v": 1, "queue": "ä"}, {"v": 1, "queue": 'b"\n'}]
     assert files.octets == path.stat().st_size
 
 
+def test_a_node_of_any_name_has_files(tmp_path, reserve):
+    files = TelemetryFiles(tmp_path, "../rabbit@h\u00f6st", reserve, retention_days=7)
+    files.write("a", NEW_YEAR_MS, HEAD, [{}])
+    assert names(tmp_path) == ["a/20260101T00.0001..._rabbit@h_st.ndjson.open"]
+
+
 def test_a_file_is_open_until_its_hour_is_over(files, tmp_path):
     files.write("a", NEW_YEAR_MS, HEAD, [{"n": 1}])
-    assert names(tmp_path) == ["a/20260101T00.0001.ndjson.open"]
+    assert names(tmp_path) == ["a/20260101T00.0001.n@h.ndjson.open"]
     files.tick(NEW_YEAR_MS + HOUR_MS - 1)
-    assert names(tmp_path) == ["a/20260101T00.0001.ndjson.open"]
+    assert names(tmp_path) == ["a/20260101T00.0001.n@h.ndjson.open"]
     files.tick(NEW_YEAR_MS + HOUR_MS)
-    assert names(tmp_path) == ["a/20260101T00.0001.ndjson"]
+    assert names(tmp_path) == ["a/20260101T00.0001.n@h.ndjson"]
     files.write("a", NEW_YEAR_MS + HOUR_MS, HEAD, [{"n": 2}])
-    assert names(tmp_path) == ["a/20260101T00.0001.ndjson", "a/20260101T01.0001.ndjson.open"]
+    assert names(tmp_path) == ["a/20260101T00.0001.n@h.ndjson", "a/20260101T01.0001.n@h.ndjson.open"]
 
 
 def test_a_file_that_is_large_enough_is_followed_by_another_one(tmp_path, reserve):
-    files = TelemetryFiles(tmp_path, reserve, retention_days=7, octets_max=20)
+    files = TelemetryFiles(tmp_path, "n@h", reserve, retention_days=7, octets_max=20)
     for n in range(3):
         files.write("a", NEW_YEAR_MS, HEAD, [{"n": n, "more": "octets"}])
-    assert names(tmp_path) == [f"a/20260101T00.{n:04d}.ndjson" for n in (1, 2, 3)]
+    assert names(tmp_path) == [f"a/20260101T00.{n:04d}.n@h.ndjson" for n in (1, 2, 3)]
 
 
 def test_what_a_kill_left_open_gets_its_name_and_is_not_written_to(files, tmp_path):
@@ -83,7 +89,7 @@ def test_what_a_kill_left_open_gets_its_name_and_is_not_written_to(files, tmp_pa
     (tmp_path / "a/20260101T00.0004.ndjson.open").write_text('{"v":1,"cut')
     files.adopt()
     files.write("a", NEW_YEAR_MS, HEAD, [{}])
-    assert names(tmp_path) == ["a/20260101T00.0004.ndjson", "a/20260101T00.0005.ndjson.open"]
+    assert names(tmp_path) == ["a/20260101T00.0004.ndjson", "a/20260101T00.0005.n@h.ndjson.open"]
 
 
 def test_what_is_written_while_the_disk_is_short_comes_out_of_the_reserve(files, tmp_path, disk, reserve, caplog):
@@ -105,7 +111,7 @@ def test_what_is_written_while_the_disk_is_short_comes_out_of_the_reserve(files,
     assert (files.is_short, files.is_scant, reserve.octets) == (False, False, RESERVE_OCTETS)
     told = [record.message for record in caplog.records]
     assert told == ["telemetry writes less: free disk space is near its limit", "telemetry resumes"]
-    assert names(tmp_path) == ["a/20260101T00.0001.ndjson.open", "b/20260101T00.0001.ndjson.open"]
+    assert names(tmp_path) == ["a/20260101T00.0001.n@h.ndjson.open", "b/20260101T00.0001.n@h.ndjson.open"]
 
 
 def used(folder):
@@ -148,7 +154,7 @@ def test_after_an_error_of_a_file_another_one_is_tried(files, tmp_path, monkeypa
         with pytest.raises(OSError, match="Input/output"):
             files.write("a", NEW_YEAR_MS, HEAD, [{"n": 2}])
     files.write("a", NEW_YEAR_MS, HEAD, [{"n": 2}])
-    assert names(tmp_path) == ["a/20260101T00.0001.ndjson", "a/20260101T00.0002.ndjson.open"]
+    assert names(tmp_path) == ["a/20260101T00.0001.n@h.ndjson", "a/20260101T00.0002.n@h.ndjson.open"]
 
 
 def refuse(*_):
@@ -157,9 +163,9 @@ def refuse(*_):
 
 def test_files_older_than_they_are_kept_go(files, tmp_path):
     (tmp_path / "a").mkdir()
-    for name, days in (("20251224T00.0001.ndjson", 8), ("20251226T00.0001.ndjson", 6)):
+    for name, days in (("20251224T00.0001.n@h.ndjson", 8), ("20251226T00.0001.n@h.ndjson", 6)):
         path = tmp_path / "a" / name
         path.write_text("")
         os.utime(path, (NEW_YEAR_MS / 1000 - days * 86_400,) * 2)
     files.expire(NEW_YEAR_MS)
-    assert names(tmp_path) == ["a/20251226T00.0001.ndjson"]
+    assert names(tmp_path) == ["a/20251226T00.0001.n@h.ndjson"]

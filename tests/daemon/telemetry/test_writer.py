@@ -18,7 +18,7 @@ HEAD = '{"v":1'
 
 @pytest.fixture
 def files(tmp_path):
-    return TelemetryFiles(tmp_path, Reserve(tmp_path / RESERVE, lambda: 1 << 30, 4096), retention_days=7)
+    return TelemetryFiles(tmp_path, "n@h", Reserve(tmp_path / RESERVE, lambda: 1 << 30, 4096), retention_days=7)
 
 
 def names(folder):
@@ -32,7 +32,7 @@ def numbers(folder, table):
 
 def test_how_long_files_are_kept_may_change(files, tmp_path):
     (tmp_path / "a").mkdir()
-    path = tmp_path / "a/20251224T00.0001.ndjson"
+    path = tmp_path / "a/20251224T00.0001.n@h.ndjson"
     path.write_text("")
     os.utime(path, (NEW_YEAR_MS / 1000 - 8 * 86_400,) * 2)
     writer = Writer(files)
@@ -71,7 +71,7 @@ def test_the_thread_goes_on_after_a_file_that_could_not_even_be_closed(files, tm
     writer.tick(NEW_YEAR_MS + HOUR_MS)
     writer.write("a", NEW_YEAR_MS + HOUR_MS, HEAD, [{"n": 2}])
     writer.stop()
-    assert "a/20260101T01.0001.ndjson" in names(tmp_path)
+    assert "a/20260101T01.0001.n@h.ndjson" in names(tmp_path)
     assert "the telemetry's files failed" in caplog.text
 
 
