@@ -72,4 +72,5 @@ def test_what_a_node_writes_has_no_bad_lines(spark, tmp_path):
         "alarm_event": 1,
         "block_event": 1,
         "trace_event": 2,
+        "gap": 0,
     }
