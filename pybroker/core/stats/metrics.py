@@ -147,11 +147,7 @@ QUEUE: Final = _by_name(
         "dead_letter_total",
     ),
     _counter(
-        "refused",
-        "messages refused because the queue was full",
-        "messages",
-        lambda q: q.fates.refused,
-        "refused_total",
+        "refused", "messages refused because the queue was full", "messages", lambda q: q.fates.refused, "refused_total"
     ),
     _counter("purged", "messages purged", "messages", lambda q: q.fates.purged, "purged_total"),
     _gauge(
@@ -179,10 +175,7 @@ QUEUE: Final = _by_name(
     ),
     _gauge("messages", "sum of ready and unacknowledged messages and messages_dlx", "messages", lambda q: q.messages),
     _gauge(
-        "messages_dlx",
-        "dead letters waiting to be forwarded at least once",
-        "messages",
-        lambda q: _dead_letters(q)[0],
+        "messages_dlx", "dead letters waiting to be forwarded at least once", "messages", lambda q: _dead_letters(q)[0]
     ),
     _gauge("messages_ready_ram", "ready messages held in memory", "messages", lambda q: q.backlog.messages_resident),
     _gauge(
@@ -197,7 +190,13 @@ QUEUE: Final = _by_name(
         "messages",
         lambda q: q.messages - q.backlog.messages_evicted,
     ),
-    _gauge("message_bytes_ready", "octets of the bodies of ready messages", "octets", lambda q: q.backlog.octets_ready),
+    _gauge(
+        "message_bytes_ready",
+        "octets of the bodies of ready messages",
+        "octets",
+        lambda q: q.backlog.octets_ready,
+        "ready_bytes",
+    ),
     _gauge(
         "message_bytes_unacknowledged",
         "octets of the bodies of unacknowledged messages",

@@ -92,7 +92,7 @@ QUEUE_SAMPLE: Final = Table(
             *_figures(QUEUE, "ready", "unacked", "consumers", "publish_total", "deliver_total", "ack_total"),
             *_figures(QUEUE, "redeliver_total", "expired_total", "dropped_total", "rejected_total", "requeue_total"),
             *_figures(QUEUE, "delivery_limit_total", "dead_letter_total", "refused_total", "purged_total"),
-            *_figures(QUEUE, "consumers_full", "bytes", "mem", "paged_out"),
+            *_figures(QUEUE, "consumers_full", "bytes", "ready_bytes", "mem", "paged_out"),
             *_figures(QUEUE, "head_age_ms", "unacknowledged_age_ms"),
             ("length_max", "BIGINT", "length limit in messages; empty without a limit"),
             ("octets_max", "BIGINT", "length limit in octets of message bodies; empty without a limit"),
