@@ -15,6 +15,7 @@ SCRIPT_LINES = """
     check_port_connectivity
     check_certificate_expiration
     check_queue_age --older-than 5m
+    check_queue_growth --full-within 30m --drain-over 2h
     check_virtual_hosts
     alarms
     check_alarms

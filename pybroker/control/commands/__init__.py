@@ -63,6 +63,7 @@ PLACES: Final = (
     "checks.check_local_alarms",
     "checks.check_certificate_expiration",
     "checks.check_queue_age",
+    "checks.check_queue_growth",
     "monitoring.listeners",
     "monitoring.memory_breakdown",
     "monitoring.message_size_stats",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pybroker.core.policy.limits import QueueLimits
     from pybroker.core.queue.pause import Pause
     from pybroker.core.queue.ready import Level
-    from pybroker.core.stats.rates import History
+    from pybroker.core.stats.history import History
     from pybroker.core.topology.vhost import VHost
     from pybroker.wire.table import Table
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from pybroker.core.stats import rates
+from pybroker.core.stats import history, rates
 from tests.fakes import Basic, Queue, World
 
 WINDOWS_MS = (10_000, 60_000, 600_000)
@@ -89,7 +89,7 @@ class Model:
             assert abs(change.ms - min(window_ms, now_ms - queue.declared_ms)) <= off_ms
             found = [event for event in self.events if event[0] > now_ms - change.ms]
             assert (change.entered, change.left) == (sum(e[1] for e in found), sum(e[2] for e in found))
-        assert queue.history is None or len(queue.history) <= rates.FINE_MAX + 22
+        assert queue.history is None or len(queue.history) <= history.FINE_MAX + 22
 
 
 @pytest.mark.parametrize("seed", range(5))
