@@ -9,6 +9,7 @@ DECLINED: Final = 1
 CHANGES: Final = 1  # of definitions plan: as of diff
 USAGE: Final = EX_USAGE  # an unknown command, option or column; too few or too many arguments
 DATAERR: Final = EX_DATAERR  # an unknown name, a value that cannot be
+STALE: Final = 66  # EX_NOINPUT: a report that is too old to be a check
 NOUSER: Final = EX_NOUSER  # an unknown user
 UNAVAILABLE: Final = EX_UNAVAILABLE  # no answer from the node, or a refusal by it
 SOFTWARE: Final = EX_SOFTWARE  # a fault of ours; a user that exists already; ping or status timed out
@@ -25,6 +26,7 @@ MEANINGS: Final = {
     "queue that is in use or not empty; a command that requires the app to be stopped while it is "
     "running, or vice versa.",
     DATAERR: "A name does not exist, or a value is invalid. For definitions plan: there is a conflict.",
+    STALE: "The report, or the newest telemetry in it, is older than --max-age.",
     NOUSER: "The user does not exist.",
     UNAVAILABLE: "No node responds, or it refuses the command. For the pipeline: Java, Spark, memory or a "
     "report is missing.",

@@ -56,8 +56,9 @@ def run(words: list[str], *, quiet: bool) -> dict[str, Any]:
 
 
 def _report(call: "Call", args: Any, asked: dict[str, Any]) -> int:
-    """Show a report, made anew if wanted; return 1 if it says what it was to fail on."""
+    """Show a report, made anew if wanted; return 1 if it says what it was to fail on. Raises Refused if it is old."""
     fails, name = reports.condition(args.fail_on), asked["report"]
+    refuse_old = reports.too_old(args.max_age or (reports.MAX_AGE if args.fail_on else None))
     if call.options.dry_run:
         sys.stdout.write(f"{call.command.summary}, from {reports.place(args.warehouse, name)}\n")
         return exit_codes.OK
@@ -66,4 +67,6 @@ def _report(call: "Call", args: Any, asked: dict[str, Any]) -> int:
     report = reports.read(args.warehouse, name)
     for text in reports.show(report, args.format or call.options.formatter, call.options):
         sys.stdout.write(text)
+    # An old report says nothing of now, whatever it found.
+    refuse_old(report)
     return exit_codes.DECLINED if fails(report) else exit_codes.OK

@@ -6,6 +6,7 @@ A report is one JSON document with columns, rows, a summary, advice and plots; n
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +19,9 @@ from pybrokerctl.render import cell
 VERSION: Final = 1
 HTML: Final = "html"
 ANY: Final = "any"
+# Twice the interval of the timer.
+MAX_AGE: Final = "2h"
+_UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _CONDITION: Final = re.compile(r"\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(.*?)\s*", re.DOTALL)
 
 Document = dict[str, Any]
@@ -62,6 +66,8 @@ def show(report: Document, form: str, options: Options) -> Iterator[str]:
     elif form == "json":
         rows = [dict(zip(columns, row, strict=True)) for row in report["rows"]]
         facts = {key: report[key] for key in ("report", "made_at", "since", "until", "rows_left_out", "advice")}
+        facts |= {key: report.get(key) for key in ("seen_from", "seen_until")}
+        facts["incomplete"] = report.get("incomplete", [])
         document = {**facts, "summary": dict(report["summary"]), "rows": rows}
         yield from render.load("json").value(document, "")
     else:
@@ -75,6 +81,8 @@ def _above(report: Document) -> Iterator[str]:
     yield (
         f"Report {report['report']} from {report['since']} to {report['until']}, created at {report['made_at']} (UTC)\n"
     )
+    for line in report.get("incomplete", ()):
+        yield cell.lines(f"Telemetry incomplete: {line}") + "\n"
     for label, value in report["summary"]:
         yield cell.lines(f"{label}: {'none' if value is None else cell.cell(value)}") + "\n"
     for line in report["advice"]:
@@ -102,6 +110,31 @@ def condition(text: str | None) -> Callable[[Document], bool]:
         return any(_compare(row[index], operator, wanted) for row in report["rows"])
 
     return fails
+
+
+def known_until(report: Document) -> datetime:
+    """Return the moment up to which a report tells: that of its newest sample, if it has any."""
+    newest = min(report[name] for name in ("made_at", "until", "seen_until") if report.get(name))
+    return datetime.fromisoformat(newest).replace(tzinfo=UTC)
+
+
+def too_old(text: str | None) -> Callable[[Document], None]:
+    """Return what raises Refused if a report tells of nothing younger than this: `90m`, `2h`. Raises BadArguments."""
+    if text is None:
+        return lambda _: None
+    if not (text[:-1].isdecimal() and text[-1] in _UNITS):
+        raise BadArguments(f"--max-age must be a number and s, m, h or d, for example 2h; not '{text}'")
+    oldest = datetime.now(UTC) - timedelta(seconds=int(text[:-1]) * _UNITS[text[-1]])
+
+    def check(report: Document) -> None:
+        newest = known_until(report)
+        if newest < oldest:
+            told = (
+                f"report {report['report']} tells of nothing after {newest:%Y-%m-%d %H:%M:%S} (UTC): older than {text}"
+            )
+            raise Refused(f"{told}; run 'pybrokerctl pipeline run all'", exit_codes.STALE)
+
+    return check
 
 
 def _compare(value: Any, operator: str, wanted: str) -> bool:

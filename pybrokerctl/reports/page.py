@@ -16,11 +16,15 @@ TITLES: Final = {
     "consumers": "Consumers: missing, idle, or failing",
 }
 # In whose columns some values are bad news, and some good.
-BAD: Final = frozenset({"grows", "no consumer", "missing", "redelivery storm", "still set", "restart", "unroutable"})
+BAD: Final = frozenset(
+    {"grows", "full", "no consumer", "missing", "stuck", "rejects", "redelivery storm"}
+    | {"still set", "restart", "unroutable"}
+)
 GOOD: Final = frozenset({"steady", "empty", "fine", "drains"})
 # These are octets: people read MiB.
 OCTETS: Final = frozenset({"used", "limit", "worst", "octets"})
 MILLISECONDS: Final = "_ms"
+SECONDS: Final = "_s"
 
 STYLE: Final = """
 :root { color-scheme: light dark;
@@ -57,12 +61,16 @@ svg .dashed { stroke-dasharray: 6 5; stroke-width: 1.5; }
   vertical-align: middle; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
 th { text-align: left; color: var(--soft); font-weight: 600; border-bottom: 1px solid var(--line); cursor: help; }
-th, td { padding: 6px 9px; white-space: nowrap; }
-th { white-space: normal; vertical-align: bottom; } td { border-bottom: 1px solid var(--line); }
-td.long { white-space: normal; min-width: 220px; } tr:last-child td { border-bottom: 0; }
+th, td { padding: 6px 9px; overflow-wrap: break-word; }
+th { vertical-align: bottom; } td { border-bottom: 1px solid var(--line); }
+td.long { min-width: 220px; } tr:last-child td { border-bottom: 0; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 .bad { color: var(--bad); font-weight: 600; } .good { color: var(--good); } .none { color: var(--soft); }
 tr.chosen td { background: var(--bad-wash); background: color-mix(in srgb, var(--accent) 12%, transparent); }
+.warning { border-left: 4px solid var(--bad); background: var(--bad-wash); padding: 8px 12px; border-radius: 4px;
+  margin: 0 0 12px; overflow-wrap: anywhere; }
+@media (max-width: 640px) { main { padding: 16px 10px 40px; } h1 { font-size: 20px; } .tile dd { font-size: 18px; }
+  figure { overflow-x: auto; } figure svg { min-width: 640px; } section { padding: 12px; } }
 code { font: 13px ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 """
 
@@ -76,6 +84,8 @@ def page(report: dict[str, Any]) -> Iterator[str]:
     yield f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>\n'
     yield f"<body><main><h1>{escape(title)}</h1>\n"
     yield f'<p class="when">{report["since"]} to {report["until"]}, created at {report["made_at"]} (UTC)</p>\n'
+    for line in report.get("incomplete", ()):
+        yield f'<p class="warning">Telemetry incomplete: {escape(line)}</p>\n'
     yield from _tiles(report["summary"])
     if report["advice"]:
         items = "".join(f"<li>{_commands(line)}</li>\n" for line in report["advice"])
@@ -122,6 +132,8 @@ def _label(name: str) -> str:
         return f"{name}, MiB"
     if name.endswith(MILLISECONDS):
         return f"{name.removesuffix(MILLISECONDS)}, s".replace("_", " ")
+    if name.endswith(SECONDS):
+        return name.removesuffix(SECONDS).replace("_", " ")
     return name.replace("_", " ")
 
 
@@ -147,10 +159,22 @@ def _value(name: str, value: Any) -> str:
             return f"{value / (1 << 20):,.1f}"
         if name.endswith(MILLISECONDS):
             return f"{value / 1000:,.1f}"
+        if name.endswith(SECONDS):
+            return _lasting(value)
         return f"{value:,.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
     if name == "command":
         return f"<code>{escape(str(value))}</code>"
     return escape(cell.cell(value))
+
+
+def _lasting(seconds: float) -> str:
+    """Return `0.4 s`, `7 min 36 s`, `2 h 5 min` or `3 d 4 h`."""
+    whole = round(seconds)
+    for unit, length, below, part in (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= length:
+            rest = whole % length // part
+            return f"{whole // length} {unit}" + (f" {rest} {below}" if rest else "")
+    return f"{seconds:,.1f} s".replace(".0 s", " s")
 
 
 def _commands(line: str) -> str:

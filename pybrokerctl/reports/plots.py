@@ -21,6 +21,7 @@ MINUTE_MS: Final = 60_000
 # Between two marks of the time axis, in minutes.
 STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440, 2_880, 10_080, 43_200)
 MARKS_MAX: Final = 9
+LEAST_MINUTES: Final = 5
 
 Scale = Callable[[float], float]
 
@@ -132,8 +133,10 @@ def _time_axis(x: Scale, report: dict[str, Any], at: int) -> Iterator[str]:
 
 
 def _window(report: dict[str, Any]) -> tuple[float, float]:
-    begin, end = (datetime.fromisoformat(report[name]).replace(tzinfo=UTC).timestamp() for name in ("since", "until"))
-    return begin * 1000, end * 1000
+    """Return begin and end of the time axis, in ms: what the telemetry covers of the window, five minutes at least."""
+    since, until = report.get("seen_from") or report["since"], report.get("seen_until") or report["until"]
+    begin, end = (datetime.fromisoformat(each).replace(tzinfo=UTC).timestamp() * 1000 for each in (since, until))
+    return min(begin, end - LEAST_MINUTES * MINUTE_MS), end
 
 
 def _scale(low: float, high: float, start: float, stop: float) -> Scale:

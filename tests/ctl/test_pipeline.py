@@ -80,7 +80,31 @@ def test_a_fresh_report_runs_what_it_needs_before(ctl, program, warehouse):
     assert program.words == ["run", "ingest", "rollup", "blocked", "--warehouse", warehouse, "--master", "local[1]"]
 
 
-def test_a_report_can_be_a_check(ctl, program, warehouse):
+def now(report, **ages):
+    """Return a report whose times are so many minutes ago."""
+    from datetime import UTC, datetime, timedelta
+
+    moments = {name: datetime.now(UTC) - timedelta(minutes=age) for name, age in ages.items()}
+    return json.dumps(report | {name: f"{moment:%Y-%m-%d %H:%M:%S}" for name, moment in moments.items()})
+
+
+def test_an_old_report_is_no_check(ctl, warehouse, tmp_path):
+    code, out, err = ctl("report", "blocked", "--warehouse", warehouse, "--fail-on", "held_ms>90000")
+    assert (code, out != "") == (66, True)
+    told = "report blocked tells of nothing after 2026-01-06 00:00:00 (UTC): older than 2h"
+    assert err == f"Error:\n{told}; run 'pybrokerctl pipeline run all'\n"
+    assert ctl("report", "blocked", "--warehouse", warehouse).code == 0
+    assert ctl("report", "blocked", "--warehouse", warehouse, "--max-age", "1d").code == 66
+    assert ctl("report", "blocked", "--warehouse", warehouse, "--max-age", "soon").code == 64
+    # It was made now, of a node that has been silent for three hours.
+    (tmp_path / "_reports/blocked.json").write_text(now(REPORT, made_at=0, until=0, seen_until=180))
+    words = ("report", "blocked", "--warehouse", warehouse, "--fail-on", "held_ms>90000")
+    assert ctl(*words).code == 66
+    assert ctl(*words, "--max-age", "4h").code == 0
+
+
+def test_a_report_can_be_a_check(ctl, program, warehouse, tmp_path):
+    (tmp_path / "_reports/blocked.json").write_text(now(REPORT, made_at=30, until=30))
     assert ctl("report", "blocked", "--warehouse", warehouse, "--fail-on", "held_ms>60000").code == 1
     assert ctl("report", "blocked", "--warehouse", warehouse, "--fail-on", "held_ms>90000").code == 0
     assert ctl("report", "blocked", "--warehouse", warehouse, "--fail-on", "nonsense").code == 64

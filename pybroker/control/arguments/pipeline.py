@@ -37,6 +37,14 @@ class ReportArgs(NamedTuple):
         str | None,
         Arg("exit with 1 if a row matches: 'held_ms>60000', 'verdict==grows', or any", "--fail-on", "condition"),
     ] = None
+    max_age: Annotated[
+        str | None,
+        Arg(
+            "exit with 66 if the newest telemetry in the report is older: 90m, 3h or 1d; 2h with --fail-on",
+            "--max-age",
+            "age",
+        ),
+    ] = None
     warehouse: WarehouseArg = None
     telemetry: TelemetryArg = None
     master: MasterArg = None

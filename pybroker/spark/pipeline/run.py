@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pybroker.spark.pipeline.coverage import Coverage, coverage
 from pybroker.spark.pipeline.schemas import Table
 from pybroker.spark.pipeline.tables import Warehouse
 
@@ -63,6 +64,17 @@ class Run(NamedTuple):
         rows = self.warehouse.read(self.spark, table, self.window.dates)
         return rows.where((f.col("ts") >= f.lit(self.window.since)) & (f.col("ts") < f.lit(self.window.until)))
 
+    @property
+    def coverage(self) -> Coverage:
+        """Return of which part of the window the telemetry tells."""
+        return coverage(self)
+
+    @property
+    def bucket_s(self) -> int:
+        """Return how many seconds a point of a plot stands for: plots have no more than what is covered."""
+        since, until = self.coverage.seen_from or self.window.since, self.coverage.seen_until or self.window.until
+        return Window(since, until).bucket_s
+
     def report(
         self,
         name: str,
@@ -75,12 +87,16 @@ class Run(NamedTuple):
     ) -> dict[str, Any]:
         """Write a report that pybrokerctl shows, and return its figures; `columns` are names with what they mean."""
         found = [[_plain(value) for value in row] for row in rows]
+        covered = self.coverage
         document = {
             "v": REPORT_VERSION,
             "report": name,
             "made_at": iso(self.warehouse.now),
             "since": iso(self.window.since),
             "until": iso(self.window.until),
+            "seen_from": _plain(covered.seen_from),
+            "seen_until": _plain(covered.seen_until),
+            "incomplete": covered.incomplete,
             "columns": [{"name": column, "help": text} for column, text in columns],
             "rows": found[:ROWS_MAX],
             "rows_left_out": max(0, len(found) - ROWS_MAX),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.spark.pipeline import java, remote as elsewhere
 from pybroker.spark.pipeline.failure import UNAVAILABLE, USAGE, FailureError
+from pybroker.spark.pipeline.tables import SCRATCH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -143,7 +144,7 @@ def _open(master: str | None, remote: str | None, log_folder: Path, local: dict[
         if master and master.startswith("local"):
             check_memory()
             settings |= local
-            settings["spark.local.dir"] = str(log_folder / "scratch")
+            settings["spark.local.dir"] = str(log_folder / SCRATCH)
             _set_environment()
     for name, value in settings.items():
         builder = builder.config(name, value)

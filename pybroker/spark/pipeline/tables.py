@@ -32,6 +32,8 @@ STATE: Final = "_state.json"
 LOCK: Final = "_lock"
 FOLLOWED: Final = "_followed"
 LOGS: Final = "_log"
+# Of Spark's, below LOGS.
+SCRATCH: Final = "scratch"
 REPORTS: Final = "_reports"
 BAD: Final = "_bad"
 STAGING: Final = ".staging"
@@ -283,14 +285,18 @@ class Warehouse:
         Dates that had been decided are placed first.
         """
         self.finish()
-        left = [*(self.folder / STAGING).glob("*")]
+        left = [*(self.folder / STAGING).glob("*"), *(self.folder / LOGS / SCRATCH).glob("*")]
         for path in left:
             shutil.rmtree(path, ignore_errors=True)
+        # New contents of a file that were not renamed into its place.
+        unnamed = [path for where in ("", REPORTS) for path in (self.folder / where).glob(".*.json.*")]
+        for path in unnamed:
+            path.unlink(missing_ok=True)
         oldest = (self.now - timedelta(days=BAD_DAYS)).timestamp()
         bad = [path for path in (self.folder / BAD).glob("*/*") if path.stat().st_mtime < oldest]
         for path in bad:
             path.unlink()
-        return {"unfinished": len(left), "bad files": len(bad)}
+        return {"unfinished": len(left) + len(unnamed), "bad files": len(bad)}
 
 
 def _next_stamp(state: dict[str, Any], now: datetime) -> int:

@@ -58,6 +58,13 @@ def test_what_people_read():
         assert expected in texts
 
 
+def test_incomplete_telemetry_is_told_of_and_times_are_for_people():
+    assert "Telemetry incomplete: n: <nothing>" in Reader(text(incomplete=["n: <nothing>"])).texts
+    columns = [{"name": "full_in_s", "help": "seconds"}]
+    texts = Reader(text(columns=columns, rows=[[456.0], [0.5], [93_600]])).texts
+    assert {"full in", "7 min 36 s", "0.5 s", "1 d 2 h"} <= {*texts}
+
+
 def test_names_cannot_be_markup():
     evil = '<script>alert("x")</script>'
     shown = text(rows=[[evil, 1, 0.5, evil]], advice=[evil], summary=[[evil, evil]])

@@ -46,6 +46,16 @@ def test_octets_are_drawn_in_mib_with_alarms_behind():
     assert len([*svg.iter("path")]) == 2
 
 
+def test_the_axis_is_as_long_as_the_telemetry():
+    report = {**REPORT, "since": "2025-12-30 00:00:00", "seen_from": "2026-01-05 11:55:00"}
+    drawn = plots.draw(REPORT["plots"][1], {**report, "seen_until": "2026-01-05 12:20:00"})
+    assert "12:05" in drawn
+    assert "Jan" not in re.sub("<title>.*?</title>", "", drawn)
+    # Of one sample five minutes are shown.
+    once = {**report, "seen_from": "2026-01-05 12:20:00", "seen_until": "2026-01-05 12:20:00"}
+    assert "12:16" in plots.draw(REPORT["plots"][1], once)
+
+
 def test_a_window_of_many_days_has_dates():
     report = {**REPORT, "since": "2026-01-01 00:00:00", "until": "2026-02-01 00:00:00"}
     assert "08 Jan" in plots.draw(REPORT["plots"][1], report)

@@ -59,6 +59,14 @@ def test_the_table_has_what_it_is_about_above_it():
     assert shown("table", quiet=True).splitlines() == lines[5:]
 
 
+def test_incomplete_telemetry_is_told_of_first():
+    report = {**REPORT, "incomplete": ["n: nothing from A to B (1 min)"], "seen_until": "2026-01-05 23:00:00"}
+    lines = "".join(reports.show(report, "table", Options(formatter="table"))).splitlines()
+    assert lines[1] == "Telemetry incomplete: n: nothing from A to B (1 min)"
+    document = json.loads("".join(reports.show(report, "json", Options(formatter="json"))))
+    assert (document["incomplete"], document["seen_until"]) == (report["incomplete"], "2026-01-05 23:00:00")
+
+
 def test_programs_get_rows_and_nothing_else():
     assert shown("csv").splitlines()[:2] == [
         '"conn_id","held_ms","share","verdict"',

@@ -67,6 +67,16 @@ def test_what_a_kill_left_behind_is_swept(warehouse):
     assert warehouse.sweep() == {"unfinished": 0, "bad files": 1}
 
 
+def test_scratch_of_spark_and_unnamed_files_go(warehouse):
+    for name in ("_log/scratch/blockmgr-1/0f", "_reports"):
+        (warehouse.folder / name).mkdir(parents=True)
+    for name in ("_log/scratch/blockmgr-1/0f/data", "._state.json.17", "_reports/.alarms.json.17", "_reports/a.json"):
+        (warehouse.folder / name).write_text("{}")
+    assert warehouse.sweep() == {"unfinished": 3, "bad files": 0}
+    left = {path.relative_to(warehouse.folder).as_posix() for path in warehouse.folder.rglob("*") if path.is_file()}
+    assert left == {"_reports/a.json"}
+
+
 def test_one_process_has_it(warehouse):
     with warehouse.lock():
         with pytest.raises(FailureError) as caught, Warehouse(warehouse.folder).lock():

@@ -188,7 +188,7 @@ def run(run: "Run") -> dict[str, Any]:
 def _plot(run: "Run", rows: list[Told], resource: str) -> dict[str, Any] | None:
     """Return memory or disk over time, with its limit and the alarms."""
     column, limit = ("mem_used_max", "mem_limit") if resource == "memory" else ("disk_free_min", "disk_limit")
-    bucket_s = run.window.bucket_s
+    bucket_s = run.bucket_s
     begin = f.timestamp_seconds(f.floor(f.unix_timestamp("ts") / bucket_s) * bucket_s)
     gauge = f.max(column) if resource == "memory" else f.min(column)
     points = (

@@ -302,7 +302,7 @@ def _named(run: "Run", rows: Iterable[Any]) -> "DataFrame":
 def _plots(run: "Run", minutes: "DataFrame", found: list[Finding]) -> list[dict[str, Any]]:
     highest = sorted(found, key=lambda row: (-row.peak, row.node, row.vhost, row.queue))[:PLOTTED]
     lines: dict[tuple[str, ...], list[list[int]]] = {(row.node, row.vhost, row.queue): [] for row in highest}
-    for row in series(minutes, _named(run, highest), run.window.bucket_s).collect():
+    for row in series(minutes, _named(run, highest), run.bucket_s).collect():
         lines[tuple(row[name] for name in QUEUE)].append([milliseconds(row["at"]), row.ready])
     several = len({row.node for row in found}) > 1
     drawn = [

@@ -11,6 +11,7 @@ from pyspark.sql import Window, functions as f
 
 from pybroker.spark.pipeline.jobs import limit_advice
 from pybroker.spark.pipeline.jobs.limit_advice import DISK_LIMITS, HISTORY_S_MIN, MIB, STEP, WATERMARK_MAX, Choice
+from pybroker.spark.pipeline.people import counted
 from pybroker.spark.pipeline.run import iso
 from pybroker.spark.pipeline.schemas import NODE_SAMPLE
 
@@ -147,9 +148,8 @@ def run(run: "Run") -> dict[str, Any]:
 
 
 def _summary(need: "Row") -> list[tuple[str, Any]]:
-    history = (
-        f"{iso(need.seen_from)} to {iso(need.seen_until)}, {need.samples} samples, {_span(need.seen_s)} of it seen"
-    )
+    seen = f"{counted(need.samples, 'sample')}, {_span(need.seen_s)} of it seen"
+    history = f"{iso(need.seen_from)} to {iso(need.seen_until)}, {seen}"
     told = [
         (f"{need.node}: history", history),
         ("most memory used, MiB", round(need.mem_peak / MIB, 1)),
@@ -168,7 +168,7 @@ def _summary(need: "Row") -> list[tuple[str, Any]]:
 def _advice(need: "Row", wanted: dict[str, Choice], figures: "Mapping[tuple[str, int], Row]") -> list[str]:
     told = []
     if not limit_advice.is_enough(need):
-        seen = f"{_span(need.seen_s)} of history ({need.samples} samples)"
+        seen = f"{_span(need.seen_s)} of history ({counted(need.samples, 'sample')})"
         told.append(f"{seen} are too little to lower a limit, or to call one right: that takes {_span(HISTORY_S_MIN)}")
     force = {"memory": need.mem_limit, "disk": need.disk_limit}
     for resource, one in wanted.items():

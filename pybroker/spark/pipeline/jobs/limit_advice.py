@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 
 # Of a week most, so that a node that was restarted once and the default window of seven days are enough.
 HISTORY_S_MIN: Final = 6 * 86_400
+# Less says nothing, not even that a limit is too low: the fastest change takes ten minutes alone.
+HISTORY_S_LEAST: Final = 3_600
 # Beyond this memory is to be bought: the garbage collector and the kernel need the rest.
 WATERMARK_MAX: Final = 0.8
 # The default: nothing lower is worth a command.
@@ -18,6 +20,7 @@ STEP: Final = 0.05
 DISK_LIMITS: Final = tuple(n * 1_000_000 for n in (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000))
 PAGING_MIN, PAGING_MAX = 0.3, 0.9
 MIB: Final = 1 << 20
+TOO_LITTLE: Final = "less than an hour of history says nothing yet"
 
 
 class Choice(NamedTuple):
@@ -47,6 +50,8 @@ def memory(need: Any) -> Choice:
     label = size(force) if need.watermark is None else f"{need.watermark:g}"
     needed = f"{mib(need.mem_p999)} in use and the fastest rise in ten minutes, {mib(need.rise or 0)}"
     fired, enough = need.mem_peak > force, is_enough(need)
+    if need.seen_s < HISTORY_S_LEAST:
+        return Choice(label, force, TOO_LITTLE)
     if int(wanted * total) > force and (fired or enough):
         return _watermark(wanted, total, f"{needed}, do not fit into {label}")
     if enough and force > WATERMARK_MAX * total:
@@ -67,6 +72,8 @@ def disk(need: Any) -> Choice:
     wanted = next((limit for limit in DISK_LIMITS if limit >= fall), DISK_LIMITS[-1])
     fell = f"the fastest fall in ten minutes, {mib(fall)},"
     fired = need.disk_least < force
+    if need.seen_s < HISTORY_S_LEAST:
+        return Choice(size(force), force, TOO_LITTLE)
     if wanted > force and fall > force:
         if wanted > need.disk_last:
             why = f"{fell} takes more than it keeps free, but just {mib(need.disk_last)} are free: make room"

@@ -75,9 +75,9 @@ def run(run: "Run") -> dict[str, Any]:
 
 def _plots(run: "Run", events: "DataFrame") -> list[dict[str, Any]]:
     """Return what was lost over time; where nothing was there is no point, so zeros are put around each."""
-    step = run.window.bucket_s * 1000
+    step = run.bucket_s * 1000
     lines: dict[str, dict[int, int]] = {}
-    for row in over_time(events, run.window.bucket_s).collect():
+    for row in over_time(events, run.bucket_s).collect():
         at = milliseconds(row["at"])
         line = lines.setdefault(row.kind, {})
         line[at] = row.messages
@@ -87,7 +87,7 @@ def _plots(run: "Run", events: "DataFrame") -> list[dict[str, Any]]:
         # A zero that was put behind one point may be the place of the next.
         lines[kind] = dict(sorted(line.items()))
     series = [{"name": kind, "points": [list(point) for point in line.items()]} for kind, line in lines.items()]
-    minutes = run.window.bucket_s // 60
+    minutes = run.bucket_s // 60
     unit = f"messages in {minutes} minute{'s' * (minutes != 1)}"
     return [{"kind": "lines", "title": "Messages lost", "unit": unit, "series": series}]
 

@@ -78,8 +78,8 @@ def test_minutes_of_little_use_recommend_what_is_in_force(told):
     memory, disk = (f"{what}: leave the limit at" for what in ("memory", "disk"))
     assert document["advice"] == [
         "5 minutes of history (31 samples) are too little to lower a limit, or to call one right: that takes 6 days",
-        f"{memory} 0.4, which never set the alarm: there is too little history to say more",
-        f"{disk} 50MB, which never set the alarm: disk space never fell, as far as this little history tells",
+        f"{memory} 0.4, which never set the alarm: less than an hour of history says nothing yet",
+        f"{disk} 50MB, which never set the alarm: less than an hour of history says nothing yet",
     ]
     columns = [column["name"] for column in document["columns"]]
     rows = [dict(zip(columns, row, strict=True)) for row in document["rows"]]
@@ -92,7 +92,7 @@ def test_minutes_of_little_use_recommend_what_is_in_force(told):
 
 @pytest.mark.spark
 def test_an_alarm_is_reason_enough_to_raise_a_limit(told):
-    document = told([(300, 10**10), (450, 10**10 - 80_000_000), (500, 10**10)])
+    document = told([*[(300, 10**10)] * 361, (450, 10**10 - 80_000_000), (500, 10**10)])
     command = "pybrokerctl set_vm_memory_high_watermark 0.7"
     assert document["advice"][1:] == [
         f"memory: raise the limit, which set the alarm once, for 10 s: {command}",

@@ -38,10 +38,10 @@ def test_the_part_that_is_needed_holds_what_was_used_and_the_fastest_rise(change
     ("changes", "command", "why"),
     [
         ({}, "", "1,024 MiB in use and the fastest rise in ten minutes, 256 MiB, fit"),
-        ({"seen_s": 300}, "", "there is too little history to say more"),
+        ({"seen_s": 4_000}, "", "there is too little history to say more"),
         # minutes of next to nothing are no reason to lower it
         (
-            {"seen_s": 300, "mem_peak": 9 * MIB, "mem_p999": 9 * MIB, "rise": 0},
+            {"seen_s": 4_000, "mem_peak": 9 * MIB, "mem_p999": 9 * MIB, "rise": 0},
             "",
             "there is too little history to say more",
         ),
@@ -51,7 +51,7 @@ def test_the_part_that_is_needed_holds_what_was_used_and_the_fastest_rise(change
             "9.0 MiB in use and the fastest rise in ten minutes, 0.0 MiB, fit",
         ),
         (
-            {"mem_peak": 2 * GIB, "mem_p999": 2 * GIB, "seen_s": 300},
+            {"mem_peak": 2 * GIB, "mem_p999": 2 * GIB, "seen_s": 4_000},
             f"{SET_MEMORY} 0.6",
             "2,048 MiB in use and the fastest rise in ten minutes, 256 MiB, do not fit into 0.4",
         ),
@@ -65,7 +65,7 @@ def test_the_part_that_is_needed_holds_what_was_used_and_the_fastest_rise(change
             f"{SET_MEMORY} 0.5",
             ("1,024 MiB in use and the fastest rise in ten minutes, 1,024 MiB, do not fit into 0.4"),
         ),
-        ({"rise": GIB, "seen_s": 300}, "", "there is too little history to say more"),
+        ({"rise": GIB, "seen_s": 4_000}, "", "there is too little history to say more"),
         (
             {"mem_limit": int(0.95 * 4 * GIB), "watermark": 0.95},
             f"{SET_MEMORY} 0.4",
@@ -75,7 +75,7 @@ def test_the_part_that_is_needed_holds_what_was_used_and_the_fastest_rise(change
             ),
         ),
         (
-            {"mem_limit": int(0.95 * 4 * GIB), "watermark": 0.95, "seen_s": 300},
+            {"mem_limit": int(0.95 * 4 * GIB), "watermark": 0.95, "seen_s": 4_000},
             "",
             "there is too little history to say more",
         ),
@@ -105,9 +105,9 @@ def test_a_limit_in_octets_is_called_by_them():
     [
         ({}, "", "the fastest fall in ten minutes, 29 MiB, leaves time to react"),
         ({"fall": 0}, "", "disk space never fell"),
-        ({"fall": None, "seen_s": 300}, "", "disk space never fell, as far as this little history tells"),
+        ({"fall": None, "seen_s": 4_000}, "", "disk space never fell, as far as this little history tells"),
         (
-            {"fall": 300_000_000, "seen_s": 300},
+            {"fall": 300_000_000, "seen_s": 4_000},
             f"{SET_DISK} 500MB",
             "the fastest fall in ten minutes, 286 MiB, takes more than it keeps free",
         ),
@@ -131,7 +131,7 @@ def test_a_limit_in_octets_is_called_by_them():
             "3,815 MiB were free at least, and the fastest fall in ten minutes, 29 MiB, leaves time with less",
         ),
         (
-            {"disk_limit": 5 * 10**9, "disk_least": 4 * 10**9, "seen_s": 300},
+            {"disk_limit": 5 * 10**9, "disk_least": 4 * 10**9, "seen_s": 4_000},
             "",
             "the fastest fall in ten minutes, 29 MiB, leaves time to react, as far as this little history tells",
         ),
@@ -158,3 +158,9 @@ def test_messages_leave_memory_in_time():
 @pytest.mark.parametrize(("octets", "expected"), [(5 * 10**9, "5GB"), (50 * 10**6, "50MB"), (123, "123")])
 def test_sizes_are_what_commands_take(octets, expected):
     assert limit_advice.size(octets) == expected
+
+
+def test_eight_minutes_say_nothing():
+    peak = {"mem_peak": 2 * GIB, "mem_p999": 2 * GIB, "disk_least": 1, "fall": 10**9, "seen_s": 480}
+    for found in (limit_advice.memory(need(**peak)), limit_advice.disk(need(**peak))):
+        assert (found.command, found.why) == ("", "less than an hour of history says nothing yet")
