@@ -26,6 +26,7 @@ NOUNS = (
     "peer",
     "tls_facts",
     "log_event",
+    "humanize",
     "line_limit",
     "listing",
 )

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pybroker.control.humanize import lasting, seconds, size
 from pybroker.control.spec import EX_UNAVAILABLE, Refused
+from pybroker.humanize import lasting, seconds, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,12 +9,12 @@ import pytest
 
 from pybroker.control import codec, commands
 from pybroker.control.access import ADMINISTRATOR, ActingUser
-from pybroker.control.humanize import size
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import AwaitShown, Changed, Command, Node, Progress
 from pybroker.core.events.cause import BROKER, COMMAND_USER, Cause
 from pybroker.core.resources.alarm import DISK, MEMORY
 from pybroker.daemon.config.difference import Change
+from pybroker.humanize import size
 from pybroker.net.listener import Listener
 from tests.fakes import World
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.arguments.messages import check_count
 from pybroker.control.arguments.rates import parse_rate
-from pybroker.control.humanize import counted
 from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, EX_UNAVAILABLE, Node, Progress, Refused, progress_of
+from pybroker.humanize import counted
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -5,8 +5,8 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.humanize import counted
 from pybroker.control.spec import EX_UNAVAILABLE, Arg, Changed, Column, Node, Progress, Refused, VHostArg
+from pybroker.humanize import counted
 
 if TYPE_CHECKING:
     from pybroker.core.policy.policy import Policy

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pybroker.control.explain.reason import Reason
-from pybroker.control.humanize import MIB, counted, size
+from pybroker.humanize import MIB, counted, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.explain.alarm import set_limit
 from pybroker.control.explain.reason import Reason
-from pybroker.control.humanize import lasting, size
+from pybroker.humanize import lasting, size
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker

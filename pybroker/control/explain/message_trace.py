@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from pybroker.control.humanize import counted, lasting
+from pybroker.humanize import counted, lasting
 
 Event = dict[str, Any]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import psutil
 
-from pybroker.control.humanize import size
 from pybroker.core.resources.alarm import DISK
 from pybroker.daemon.resources.watch import Watch
+from pybroker.humanize import size
 from pybroker.log_event import event
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.control.humanize import size
 from pybroker.core.resources.alarm import MEMORY
 from pybroker.core.resources.memory_usage import ELEMENT_OCTETS, QUEUE_OCTETS
 from pybroker.core.resources.resource_limits import MIB, RSS
 from pybroker.daemon.resources import garbage, rss
 from pybroker.daemon.resources.used_memory import UsedMemory
 from pybroker.daemon.resources.watch import Watch
+from pybroker.humanize import size
 from pybroker.log_event import event
 from pybroker.run import held
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from pybroker.spark.pipeline.people import lasting
+from pybroker.humanize import lasting
 from pybroker.spark.pipeline.schemas import NODE_SAMPLE
 
 if TYPE_CHECKING:
@@ -75,4 +75,4 @@ def _moment(seconds: int) -> datetime:
 
 def _hole(node: str, begin: int, end: int) -> str:
     since, until = (f"{_moment(each):%Y-%m-%d %H:%M:%S}" for each in (begin, end))
-    return f"{node}: nothing from {since} to {until} ({lasting(end - begin)})"
+    return f"{node}: nothing from {since} to {until} ({lasting(1000 * (end - begin))})"

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.durations import UNITS_MS, parse_duration_ms, shortest
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.humanize import counted
 from pybroker.control.spec import EX_DATAERR, EX_UNAVAILABLE, Arg, BadArguments, Command, Node, Refused, VHostArg
+from pybroker.humanize import counted
 
 if TYPE_CHECKING:
     from pybroker.core.queue.age import Aged

@@ -1,8 +1,8 @@
 """activate_free_disk_space_monitoring: watch the free disk space again; until the node stops."""
 
 from pybroker.control import alarms
-from pybroker.control.humanize import size
 from pybroker.control.spec import Command, NoArgs, Node
+from pybroker.humanize import size
 
 
 def run(node: Node, args: NoArgs) -> str:

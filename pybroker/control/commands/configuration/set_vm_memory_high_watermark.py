@@ -4,8 +4,8 @@ from typing import Annotated, NamedTuple
 
 from pybroker.control import alarms
 from pybroker.control.arguments.octets import parse_fraction, parse_octets
-from pybroker.control.humanize import size
 from pybroker.control.spec import Arg, BadArguments, Command, Node
+from pybroker.humanize import size
 
 ABSOLUTE = "absolute"
 

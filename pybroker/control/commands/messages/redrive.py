@@ -6,8 +6,8 @@ from pybroker.control.arguments.lookup import find_queue, find_vhost
 from pybroker.control.arguments.moving import carry_out, check_limits, refuse_obstacle, rehearse, stay, survey
 from pybroker.control.arguments.rates import parse_rate
 from pybroker.control.audit_reader import printable
-from pybroker.control.humanize import counted
 from pybroker.control.spec import Arg, Command, Node, Progress, Refused, VHostArg
+from pybroker.humanize import counted
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -6,8 +6,8 @@ from pybroker.control import alarms
 from pybroker.control.arguments.lookup import find_connections
 from pybroker.control.explain import alarm as explain_alarm, flow as explain_flow
 from pybroker.control.explain.reason import Reason
-from pybroker.control.humanize import counted, lasting, seconds
 from pybroker.control.spec import Arg, Command, Node
+from pybroker.humanize import counted, lasting, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

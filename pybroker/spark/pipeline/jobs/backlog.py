@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import functions as f
 
+from pybroker.humanize import counted, lasting
+from pybroker.spark.pipeline.jobs.people import about, size
 from pybroker.spark.pipeline.jobs.trend import Trend, trend
-from pybroker.spark.pipeline.people import about, counted, lasting, size
 from pybroker.spark.pipeline.run import milliseconds, utc
 from pybroker.spark.pipeline.schemas import NODE_1M, QUEUE_1M, TRACE_EVENT
 
@@ -329,7 +330,7 @@ def advice(row: Finding) -> str:
     if row.full_in_s is not None:
         limit = counted(row.length_max or 0, "message") if row.full_by == "messages" else size(row.octets_max or 0)
         full = f", and is full ({limit}) in {about((row.full_in_s, row.full_soonest_s, row.full_latest_s))}"
-    rate = f"{row.slope_per_h:,.0f} messages an hour, as over the last {lasting(row.slope_s)}"
+    rate = f"{row.slope_per_h:,.0f} messages an hour, as over the last {lasting(1000 * row.slope_s)}"
     return f"{name} grows by {rate}{full}: {consumed}"
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Window, functions as f
 
+from pybroker.humanize import counted
 from pybroker.spark.pipeline.jobs import limit_advice
 from pybroker.spark.pipeline.jobs.limit_advice import DISK_LIMITS, HISTORY_S_MIN, MIB, STEP, WATERMARK_MAX, Choice
-from pybroker.spark.pipeline.people import counted
 from pybroker.spark.pipeline.run import iso
 from pybroker.spark.pipeline.schemas import NODE_SAMPLE
 

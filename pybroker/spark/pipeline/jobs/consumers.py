@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Window, functions as f
 
+from pybroker.humanize import counted
 from pybroker.spark.pipeline.jobs.backlog import GONE_S, LOST
-from pybroker.spark.pipeline.people import counted
 from pybroker.spark.pipeline.schemas import NODE_1M, QUEUE_1M, TRACE_EVENT
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 import pytest
 
-from pybroker.control import humanize
+from pybroker import humanize
 
 
 def test_a_size_is_in_mb_as_commands_read_them():

@@ -1,19 +1,9 @@
 """Figures as people read them."""
 
-import pytest
-
-from pybroker.spark.pipeline import people
+from pybroker.spark.pipeline.jobs import people
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.44, "0.4 s"), (-1, "0.0 s"), (59, "59 s"), (456, "7 min 36 s"), (7_500, "2 h 5 min"), (86_400, "1 d")],
-)
-def test_lasting(seconds, text):
-    assert people.lasting(seconds) == text
-
-
-def test_sizes_and_numbers():
+def test_sizes():
     assert [people.size(octets) for octets in (1, 512, 3_300, 100_000_000, 1 << 40)] == [
         "1 octet",
         "512 octets",
@@ -21,7 +11,6 @@ def test_sizes_and_numbers():
         "95.4 MiB",
         "1,024.0 GiB",
     ]
-    assert (people.counted(1, "sample"), people.counted(2_000, "queue")) == ("1 sample", "2,000 queues")
 
 
 def test_a_time_has_its_bounds():
