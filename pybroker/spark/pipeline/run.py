@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pybroker.spark.pipeline.coverage import Coverage, coverage
+from pybroker.spark.pipeline.coverage.coverage import Coverage, coverage
 from pybroker.spark.pipeline.schemas import Table
 from pybroker.spark.pipeline.tables import Warehouse
 
