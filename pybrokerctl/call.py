@@ -69,6 +69,7 @@ def perform(call: Call) -> int:
                 return _converse(call, args, connection, given)
         with Connection(target.path, timeout_s) as connection:
             _check_node(call, connection)
+            target = target._replace(node=connection.node)
             connection.lines = lines
             return _converse(call, args, connection, given)
     except Refused as refused:

@@ -185,7 +185,10 @@ def _text(
     if not options.talks:
         return
     if not count:
-        yield f"No messages.{_not_shown(args, facts())}\n"
+        chosen = (
+            getattr(args, "where", None) or getattr(args, "match", None) or getattr(args, "start", "head") != "head"
+        )
+        yield f"{'No such messages' if chosen else 'No messages'}.{_not_shown(args, facts())}\n"
     elif hasattr(args, "start") and count == args.number and not args.delayed:
         backwards = args.newest_first or args.start == "tail"
         priority, colon, seq = last["position"].rpartition(":")
@@ -199,7 +202,7 @@ def _not_shown(args: Any, facts: Mapping[str, Any]) -> str:
     found = [
         (facts.get("messages_ready", 0) * delayed, "ready (without --delayed)"),
         (facts.get("messages_unacknowledged", 0) * (not unacked), "unacknowledged (see --unacked)"),
-        (facts.get("messages_delayed", 0) * (not delayed), "waiting for their retry (see --delayed)"),
+        (facts.get("messages_delayed", 0) * (not delayed), "delayed until a retry (see --delayed)"),
     ]
     told = ", ".join(f"{count:,} {where}" for count, where in found if count)
     return f" Not shown: {told}." if told else ""
@@ -210,7 +213,8 @@ def _block(one: dict[str, Any]) -> str:
     shown = terminal.bold if terminal.has_colour(sys.stdout) else str
     state = one["state"]
     if one["redelivered"]:
-        state += f", redelivered ({one['deliveries']} times before)" if one["deliveries"] > 1 else ", redelivered"
+        times = one["deliveries"]
+        state += f", redelivered (delivered {times} times before)" if times > 1 else ", redelivered"
     lines = [shown(f"message {one['position']}") + f"  {state}"]
     lines.append(f"{INDENT}arrived {one['arrived_at']}, {_age(one['age_ms'])} ago" + _until(one))
     if "consumer_tag" in one:

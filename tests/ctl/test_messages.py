@@ -81,7 +81,7 @@ def test_text_is_harmless(show):
 
 def test_a_message_with_a_consumer_tells_whose_it_is(show):
     text = show(found=[HELD])
-    assert "message 5:17  unacknowledged, redelivered (3 times before)\n" in text
+    assert "message 5:17  unacknowledged, redelivered (delivered 3 times before)\n" in text
     assert (
         "with consumer c on channel 4 of <pid> 127.0.0.1:1 -> 127.0.0.1:2 (billing), user guest, for 1 d 1 h\n" in text
     )
@@ -97,11 +97,12 @@ def test_how_to_go_on_is_told_if_there_may_be_more(show):
     assert "For more" not in show()
     assert "For more" not in show("-c", "1", "-q")
     assert show(found=[]).endswith("No messages.\n")
+    assert show("--match", "x", found=[]).endswith("No such messages.\n")
 
 
 def test_messages_in_other_states_are_told_where_there_are_none(show):
     facts = {"messages_ready": 0, "messages_unacknowledged": 3, "messages_delayed": 1_000}
-    unacked, delayed = "3 unacknowledged (see --unacked)", "1,000 waiting for their retry (see --delayed)"
+    unacked, delayed = "3 unacknowledged (see --unacked)", "1,000 delayed until a retry (see --delayed)"
     assert show(found=[], **facts).endswith(f"No messages. Not shown: {unacked}, {delayed}.\n")
     assert show("--unacked", found=[], **facts).endswith(f"No messages. Not shown: {delayed}.\n")
     facts["messages_ready"] = 7

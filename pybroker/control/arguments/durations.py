@@ -32,7 +32,7 @@ def parse_duration_ms(text: str, least: int, most: int, option: str = "") -> int
     if duration is None or not least <= duration <= most:
         name = f"Bad argument: {option}: " if option else ""
         limits = f"from {shortest(least)} to {shortest(most)}"
-        raise BadArguments(f"{name}expected a duration {limits}, such as 1d12h or 500ms", EX_DATAERR)
+        raise BadArguments(f"{name}expected a duration {limits}, such as 90s or 1h30m", EX_DATAERR)
     return duration
 
 

@@ -173,7 +173,7 @@ QUEUE: Final = _by_name(
         lambda q: q.backlog.messages_evicted,
         "paged_out",
     ),
-    _gauge("messages", "sum of ready and unacknowledged messages and messages_dlx", "messages", lambda q: q.messages),
+    _gauge("messages", "ready, unacknowledged, delayed messages, and messages_dlx", "messages", lambda q: q.messages),
     _gauge(
         "messages_dlx", "dead letters waiting to be forwarded at least once", "messages", lambda q: _dead_letters(q)[0]
     ),

@@ -27,7 +27,7 @@ def test_anything_else_is_none(text):
     assert milliseconds(text) is None
     with pytest.raises(BadArguments) as refused:
         parse_duration_ms(text, 1_000, UNITS_MS["d"], "--older-than")
-    expected = "Bad argument: --older-than: expected a duration from 1s to 1d, such as 1d12h or 500ms"
+    expected = "Bad argument: --older-than: expected a duration from 1s to 1d, such as 90s or 1h30m"
     assert (refused.value.text, refused.value.exit_code) == (expected, 65)
 
 

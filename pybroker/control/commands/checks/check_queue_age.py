@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pybroker.control.arguments.durations import UNITS_MS, parse_duration_ms, shortest
 from pybroker.control.arguments.lookup import find_vhost
 from pybroker.control.spec import EX_DATAERR, EX_UNAVAILABLE, Arg, BadArguments, Command, Node, Refused, VHostArg
-from pybroker.humanize import counted
+from pybroker.humanize import counted, lasting
 
 if TYPE_CHECKING:
     from pybroker.core.queue.age import Aged
@@ -17,10 +17,18 @@ class Args(NamedTuple):
     """The bound, and the queues it is for."""
 
     older_than: Annotated[
-        str, Arg("age that no message may exceed, such as 10s or 1h30m (default: 5m)", "--older-than", "duration")
+        str,
+        Arg(
+            "age that neither may exceed, such as 10s or 1h30m (default: 5m); not of lower priorities, nor of retries",
+            "--older-than",
+            "duration",
+        ),
     ] = "5m"
     vhost: VHostArg = "/"
-    pattern: Annotated[str, Arg("only queues whose names match this regular expression", "--pattern", "pattern")] = ""
+    pattern: Annotated[
+        str,
+        Arg("only queues whose names match this regular expression; without some, '^(?!dead)'", "--pattern", "pattern"),
+    ] = ""
     all_vhosts: Annotated[bool, Arg("queues of all virtual hosts", "--all-vhosts")] = False
 
 
@@ -37,15 +45,18 @@ def run(node: Node, args: Args) -> str:
     queues = broker.ages.select(vhosts, args.pattern)
     if isinstance(queues, str):
         raise BadArguments(f"Bad argument: --pattern: {queues}", EX_DATAERR)
+    if args.pattern and not queues:
+        raise Refused(f"no queue matches '{args.pattern}'", EX_DATAERR)
     found = broker.ages.older(queues, older_ms, node.pause)
     if found:
         raise Refused("\n".join(map(_sentence, found)), EX_UNAVAILABLE, {"queues": [*map(_facts, found)]})
-    return f"No message is older than {shortest(older_ms)} in {counted(len(queues), 'queue')}."
+    of = counted(len(queues), "queue")
+    return f"No head and no unacknowledged message of {of} is older than {shortest(older_ms)}."
 
 
 def _sentence(aged: "Aged") -> str:
     message = "the message at its head" if aged.is_head else "its oldest unacknowledged message"
-    return f"{aged.queue!r}: {message} is {shortest(aged.age_ms // 1000 * 1000)} old"
+    return f"{aged.queue!r}: {message} is {lasting(aged.age_ms // 1000 * 1000)} old"
 
 
 def _facts(aged: "Aged") -> dict[str, Any]:
@@ -56,7 +67,7 @@ def _facts(aged: "Aged") -> dict[str, Any]:
 COMMAND = Command(
     name="check_queue_age",
     section="Monitoring",
-    summary="Health check: fails if a message, ready or unacknowledged, has been in a queue for longer than this",
+    summary="Health check: fails if the next message of a queue, or its oldest unacknowledged one, is older than this",
     args=Args,
     effect="read",
     access="management",

@@ -19,14 +19,25 @@ class Args(NamedTuple):
 
     full_within: Annotated[
         str,
-        Arg("fail if a queue reaches a length limit within this time, such as 30m", "--full-within", "duration"),
+        Arg(
+            "fail if a queue is full, or will reach a length limit within this time, such as 30m",
+            "--full-within",
+            "duration",
+        ),
     ] = ""
     drain_over: Annotated[
         str,
-        Arg("fail if the messages of a queue need longer than this to leave it", "--drain-over", "duration"),
+        Arg(
+            "fail if the messages of a queue need longer than this to leave it, or more come and none leave",
+            "--drain-over",
+            "duration",
+        ),
     ] = ""
     vhost: VHostArg = "/"
-    pattern: Annotated[str, Arg("only queues whose names match this regular expression", "--pattern", "pattern")] = ""
+    pattern: Annotated[
+        str,
+        Arg("only queues whose names match this regular expression; without some, '^(?!dead)'", "--pattern", "pattern"),
+    ] = ""
     all_vhosts: Annotated[bool, Arg("queues of all virtual hosts", "--all-vhosts")] = False
 
 
@@ -43,12 +54,14 @@ def run(node: Node, args: Args) -> str:
     queues = broker.ages.select(vhosts, args.pattern)
     if isinstance(queues, str):
         raise BadArguments(f"Bad argument: --pattern: {queues}", EX_DATAERR)
+    if args.pattern and not queues:
+        raise Refused(f"no queue matches '{args.pattern}'", EX_DATAERR)
     found = broker.rates.too_much(queues, _seconds(full_ms), _seconds(drain_ms), node.pause)
     if found:
         raise Refused("\n".join(map(_sentence, found)), EX_UNAVAILABLE, {"queues": [*map(_facts, found)]})
-    wanted = [f"is full within {shortest(full_ms)}"] if full_ms is not None else []
+    wanted = [f"will be full within {shortest(full_ms)}"] if full_ms is not None else []
     wanted += [f"needs longer than {shortest(drain_ms)} to drain"] if drain_ms is not None else []
-    return f"None of {counted(len(queues), 'queue')} {' or '.join(wanted)}."
+    return f"Of {counted(len(queues), 'queue')} none {' or '.join(wanted)}."
 
 
 def _bounds(args: Args) -> tuple[int | None, int | None]:
@@ -70,13 +83,14 @@ def _sentence(growth: "Growth") -> str:
     if growth.full_s == 0:
         parts.append("it is full")
     elif growth.full_s is not None:
-        parts.append(f"it is full in {lasting(growth.full_s * 1000)}")
+        parts.append(f"it will be full in {lasting(growth.full_s * 1000)}")
     have = counted(growth.queue.messages, "message")
     if growth.work_s is not None:
-        grows = ", and it grows" if growth.grows else ""
-        parts.append(f"its {have} need {lasting(growth.work_s * 1000)}{grows}")
+        grows = ", and it still grows" if growth.grows else ""
+        need = "needs" if growth.queue.messages == 1 else "need"
+        parts.append(f"its {have} {need} {lasting(growth.work_s * 1000)} to drain{grows}")
     elif growth.grows:
-        parts.append(f"it grows, has {have}, and none leaves")
+        parts.append(f"it has {have}, grows, and nothing leaves it")
     return f"{growth.queue!r}: {'; '.join(parts)}"
 
 
@@ -94,7 +108,7 @@ def _facts(growth: "Growth") -> dict[str, Any]:
 COMMAND = Command(
     name="check_queue_growth",
     section="Monitoring",
-    summary="Health check: fails if a queue will be full soon, or needs long to drain; each by default within 1h",
+    summary="Health check: fails if a queue will be full soon, or needs long to drain; without options, 1h each",
     args=Args,
     effect="read",
     access="management",
