@@ -1,6 +1,5 @@
 """One daemon for all tests of the client; with INTEROP_BROKER=HOST:PORT:PID in the environment that broker instead."""
 
-import socket
 import uuid
 from collections.abc import Iterator
 
@@ -9,6 +8,7 @@ import pytest
 from pybroker.client import Address, Connection, Options
 from tests.client.scripted import ScriptedBroker
 from tests.interop.broker_process import BrokerProcess
+from tests.ports import free_port
 
 WAIT_S = 60.0
 
@@ -72,9 +72,7 @@ def scripted():
 @pytest.fixture
 def own(tmp_path):
     """Return a function that starts a broker always in the same place; it is stopped with the test."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    started = []
+    port, started = free_port(), []
 
     def start():
         started.append(BrokerProcess(tmp_path, options=("--port", str(port))))

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import pytest
 
 from pybroker.client import Properties, connect
 from tests.interop.broker_process import BrokerProcess
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -120,8 +120,7 @@ def test_spark_is_killed_in_the_middle_of_a_batch(spark_is_possible, start, uri,
 def test_the_broker_is_killed_in_the_middle_of_a_drain(spark_is_possible, start, tmp_path, name):
     if os.environ.get("INTEROP_BROKER"):
         pytest.skip("a broker that was given is not to be killed")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     broker = BrokerProcess(tmp_path / "broker", options=("--port", str(port)))
     try:
         uri = f"amqp://127.0.0.1:{port}"

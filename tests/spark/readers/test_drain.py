@@ -1,7 +1,5 @@
 """A drain whose broker goes and comes back."""
 
-import socket
-
 import pytest
 
 pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'pybroker[spark]'")
@@ -12,14 +10,13 @@ from pybroker.spark.readers import drain as module
 from pybroker.spark.readers.drain import Drain
 from pybroker.spark.readers.spool import Spool, read_segment
 from tests.interop.broker_process import BrokerProcess
+from tests.ports import free_port
 
 
 @pytest.fixture
 def own(tmp_path):
     """Return a function that starts a broker always in the same place."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    started = []
+    port, started = free_port(), []
 
     def start():
         started.append(BrokerProcess(tmp_path / "broker", options=("--port", str(port))))
