@@ -78,6 +78,11 @@ def pytest_configure(config: pytest.Config) -> None:
     searches.whole = bool(re.search(r"(?<!not )\bslow\b", config.option.markexpr))
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name octets that are no text by their argument: gzip writes the time, and all processes must find the same names."""
+    return argname if isinstance(val, bytes) and not (val.isascii() and val.decode().isprintable()) else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest to the front; searches that are whole are slow."""
