@@ -1,7 +1,7 @@
-"""What pyproject.toml cannot say: the C codec, and the module by which Spark finds the connector.
+"""What pyproject.toml cannot say: the modules in C, and the module by which Spark finds the connector.
 
-The codec is built where there is a compiler and Python's headers; without it pybroker runs in pure Python. It uses the
-stable ABI, so one wheel serves Python 3.11 and all later ones. Wheels for Linux on x86-64 and arm64:
+The C modules are built where there is a compiler and Python's headers; without them pybroker runs in pure Python. They
+use the stable ABI, so one wheel serves Python 3.11 and all later ones. Wheels for Linux on x86-64 and arm64:
 
     sh etc/wheels.sh
 
@@ -15,6 +15,11 @@ from setuptools import Command, Extension, setup
 from setuptools.command.build import build
 
 DISCOVERY = "pybroker/spark/discovery.py"
+# Modules in C, of which each has a twin in Python.
+TWINS = {
+    "pybroker.wire._codec": "pybroker/wire/_codec.c",
+    "pybroker.spark.parse._deliveries": "pybroker/spark/parse/_deliveries.c",
+}
 FOUND_AS = "pyspark_pybroker.py"
 
 
@@ -61,13 +66,8 @@ class Build(build):
 setup(
     cmdclass={"build": Build, "build_discovery": BuildDiscovery},
     ext_modules=[
-        Extension(
-            "pybroker.wire._codec",
-            ["pybroker/wire/_codec.c"],
-            extra_compile_args=["-std=c11"],
-            py_limited_api=True,
-            optional=True,
-        )
+        Extension(name, [source], extra_compile_args=["-std=c11"], py_limited_api=True, optional=True)
+        for name, source in TWINS.items()
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -22,7 +22,7 @@ from pybroker.daemon.listeners import AMQP_TLS, check_socket_path, describe
 from pybroker.daemon.log.log import Log
 from pybroker.daemon.resources import total_memory
 from pybroker.daemon.start_error import StartError, refused_by_system
-from pybroker.daemon.systemd import Notifier
+from pybroker.daemon.system.systemd import Notifier
 from pybroker.log_event import BUG, event
 from pybroker.version import VERSION
 from pybroker.wire.content import CODEC

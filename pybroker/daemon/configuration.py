@@ -18,7 +18,7 @@ from pybroker.daemon.config.difference import KEPT, Change, compare, reloaded, t
 from pybroker.daemon.config.keys import NEW_NODE, RELOAD, RESTART
 from pybroker.daemon.config.load import load
 from pybroker.daemon.start_error import StartError
-from pybroker.daemon.systemd import Notifier
+from pybroker.daemon.system.systemd import Notifier
 from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
@@ -117,10 +117,10 @@ class Configuration:
     def _note(self, text: str) -> None:
         """Have this notice among the alarms instead of the last one; none if it is empty."""
         if self._notice:
-            self._broker.withdraw_notice(self._notice)
+            self._broker.notices.withdraw(self._notice)
         self._notice = text
         if text:
-            self._broker.notice(text)
+            self._broker.notices.add(text)
 
 
 def describe(changes: list[Change], renewed: list[str]) -> list[str]:

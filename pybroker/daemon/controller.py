@@ -47,6 +47,13 @@ class DaemonController:
         return self._daemon.configuration
 
     @property
+    def web_settings(self) -> dict[str, Any]:
+        """Return what pybroker-web is configured to do, by section."""
+        config = self._daemon.config
+        prometheus = {"host": config.prometheus_host, "port": config.prometheus_port}
+        return {"prometheus": {**prometheus, "series_max": config.prometheus_series_max}}
+
+    @property
     def app_running(self) -> bool:
         """Tell whether clients are served."""
         return self._daemon.app_running
@@ -62,7 +69,7 @@ class DaemonController:
         except StartError as error:
             raise Refused(error.text, error.code) from None
         self._suspended = False
-        self._daemon.broker.withdraw_notice(SUSPENDED)
+        self._daemon.broker.notices.withdraw(SUSPENDED)
 
     def stop_app(self) -> None:
         """Stop serving, and delete the queues and exchanges that are not durable, as RabbitMQ does."""
@@ -194,7 +201,7 @@ class DaemonController:
         count, extra = len(self._daemon.broker.listeners), event("listener.suspended")
         log.info("Asked to suspend %d client connection listeners", count, extra=extra)
         self._daemon.server.close_listeners()
-        self._daemon.broker.notice(SUSPENDED)
+        self._daemon.broker.notices.add(SUSPENDED)
 
     def resume_listeners(self) -> None:
         """Open the listeners again that were suspended. Raises Refused when one cannot be opened."""

@@ -30,12 +30,13 @@ from pybroker.daemon.resources import garbage
 from pybroker.daemon.resources.allocator import Allocator
 from pybroker.daemon.resources.disk_monitor import DiskMonitor
 from pybroker.daemon.resources.monitor import Monitor
-from pybroker.daemon.signals import Signals
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.daemon.storage import Storage
-from pybroker.daemon.systemd import Notifier
+from pybroker.daemon.system.signals import Signals
+from pybroker.daemon.system.systemd import Notifier
 from pybroker.daemon.telemetry.telemetry import Telemetry
 from pybroker.daemon.threads import ThreadWorker
+from pybroker.daemon.web import Web
 from pybroker.log_event import BUG, event
 from pybroker.net.loop_cycle import LoopCycle
 from pybroker.net.server import AMQP, Server
@@ -86,6 +87,11 @@ class Daemon:
         self.audit: AuditLog | None = None
         self.controller = DaemonController(self)
         self.control = ControlServer(self.broker, config.control_socket, self.controller, turn.spare.pause)
+        self.web: Web | None = None
+        if config.web:
+            # As a unit of systemd it has a unit of its own.
+            child = not notifier.active
+            self.web = Web(self.broker, self.controller, config.control_socket, turn.spare.pause, child=child)
         self.configuration = Configuration(self.broker, config, notifier, reload_parts.find_all(self))
         self.app_running = False
         self.tls: TlsFront | None = None
@@ -118,6 +124,8 @@ class Daemon:
                     self.broker, data, config.telemetry_interval_ms, config.telemetry_retention_days
                 )
             self.open_listeners()
+            if self.web is not None:
+                self.web.start()
             self._write_pid()
         except OSError as error:
             self._close()
@@ -212,6 +220,8 @@ class Daemon:
             self.stop_serving()
         if self.telemetry is not None:
             self.telemetry.stop()
+        if self.web is not None:
+            self.web.stop()
         self.definitions.close()
         self.storage.close()
         self.control.stop()

@@ -70,10 +70,10 @@ class DefinitionsStorage:
         for sentence in (*opened.notices, *opened.reports, *faults):
             log.error("%s", sentence, extra=event("definitions.damaged"))
         for notice in opened.notices:
-            broker.notice(notice)
+            broker.notices.add(notice)
         if faults:
             more = f" (and {len(faults) - 1} more; see the log)" if faults[1:] else ""
-            broker.notice(faults[0] + more)
+            broker.notices.add(faults[0] + more)
 
     def close(self) -> None:
         """Write what is left and a snapshot; returns when it is on disk, or cannot be."""
@@ -90,11 +90,11 @@ class DefinitionsStorage:
 
     def _on_trouble(self, text: str) -> None:
         assert self._broker is not None
-        self._broker.withdraw_notice(self._trouble)
+        self._broker.notices.withdraw(self._trouble)
         self._trouble = text
         if text:
             log.error("%s; retrying each second", text, extra=event("definitions.stalled"))
-            self._broker.notice(text)
+            self._broker.notices.add(text)
         else:
             log.info("definitions can be written again", extra=event("definitions.resumed"))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pybroker.core.broker import Broker
-    from pybroker.daemon.systemd import Notifier
+    from pybroker.daemon.system.systemd import Notifier
 
 # How often systemd is told of the recovery's progress, and how long it is to wait for the next message.
 PROGRESS_S: Final = 1.0
@@ -242,10 +242,10 @@ class Storage:
 
     def _pass_on(self, before: str, text: str) -> None:
         """Have operators know what is the matter now, and that it is no more."""
-        self._broker.withdraw_notice(before)
+        self._broker.notices.withdraw(before)
         if text:
-            self._broker.notice(text)
+            self._broker.notices.add(text)
 
     def _unreadable(self, text: str) -> None:
         log.error("%s", text, extra=event("store.log.damaged"))
-        self._broker.notice(text)
+        self._broker.notices.add(text)

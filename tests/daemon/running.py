@@ -29,10 +29,11 @@ class Running:
         config: Path | None = Path(os.devnull),
         environ: dict[str, str] | None = None,
         stderr: int | IO[bytes] = subprocess.PIPE,
+        web: bool = False,
     ) -> None:
         self.folder = folder
         self.socket = control_socket or folder / "ctl.sock"
-        command = [sys.executable, "-m", "pybroker.daemon"]
+        command = [sys.executable, "-m", "pybroker.daemon", "--web" if web else "--no-web"]
         command += ["--data-dir", str(folder / "data"), "--socket", str(self.socket)]
         command += ["--config", str(config)] if config else []
         self.process = subprocess.Popen(

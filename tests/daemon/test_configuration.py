@@ -13,7 +13,7 @@ from pybroker.daemon.config.options import Options
 from pybroker.daemon.configuration import Configuration
 from pybroker.daemon.log.log_format import LineFormatter
 from pybroker.daemon.start_error import StartError
-from pybroker.daemon.systemd import Notifier
+from pybroker.daemon.system.systemd import Notifier
 from tests.daemon.config.test_difference import state
 from tests.daemon.running import Running
 from tests.fakes import World

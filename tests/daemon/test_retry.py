@@ -53,6 +53,7 @@ def eventually(look, expected):
     assert expected == look()
 
 
+@pytest.mark.slow
 def test_a_kill_keeps_every_due_time(folder):
     tmp_path, running = folder
     _, channel = connect(running[-1])

@@ -12,7 +12,7 @@ from pybroker.core.routing.publish import names_of
 from pybroker.core.settings import Settings
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.storage import Storage
-from pybroker.daemon.systemd import Notifier
+from pybroker.daemon.system.systemd import Notifier
 from pybroker.net.loop_cycle import LoopCycle
 from pybroker.run import Run, RunAttributes
 from pybroker.store.log_path import PARTS, log_folder

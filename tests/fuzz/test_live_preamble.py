@@ -127,11 +127,11 @@ def until(condition) -> None:
 @pytest.mark.search
 @pytest.mark.timeout(3_600)
 def test_damaged_proxy_headers_leave_nothing_behind(broker, seed):
-    assert knock(broker, Target(broker.address), share(500, 50_000), seed) < GROWTH_OCTETS_MAX
+    assert knock(broker, Target(broker.address), share(150, 50_000), seed) < GROWTH_OCTETS_MAX
 
 
 @pytest.mark.search
 @pytest.mark.timeout(3_600)
 def test_damaged_handshakes_leave_nothing_behind(broker, contexts, seed):
     target = Target((broker.host, broker.tls_port), contexts)
-    assert knock(broker, target, share(300, 50_000), seed) < GROWTH_OCTETS_MAX
+    assert knock(broker, target, share(100, 50_000), seed) < GROWTH_OCTETS_MAX

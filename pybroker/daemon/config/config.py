@@ -62,6 +62,10 @@ class Config:
     telemetry: bool = True
     telemetry_interval_ms: int = 10_000
     telemetry_retention_days: int = 7
+    web: bool = True  # whether there is a pybroker-web
+    prometheus_host: str = "127.0.0.1"
+    prometheus_port: int = 15_692
+    prometheus_series_max: int = 500_000
     definitions: tuple[Path, ...] = ()  # files and folders of definitions to load
     definitions_skipped_if_unchanged: bool = False
     options: Options = field(default_factory=Options)  # of the command line that it was read for

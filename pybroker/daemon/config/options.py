@@ -21,6 +21,7 @@ class Options(NamedTuple):
     config: str | None = None
     log: str | None = None
     log_level: str | None = None
+    web: bool | None = None
     check: bool = False
 
     def assignments(self) -> list[Assignment]:
@@ -46,6 +47,8 @@ class Options(NamedTuple):
             found.append(Assignment("log.file", _absolute(self.log), "--log"))
         if self.log_level is not None:
             found += [Assignment(f"log.{where}.level", self.log_level, "--log-level") for where in _LOGS]
+        if self.web is not None:
+            found.append(Assignment("web.enabled", str(self.web).lower(), "--web" if self.web else "--no-web"))
         return found
 
     def implied(self) -> list[Assignment]:

@@ -67,7 +67,7 @@ REASONS: Final = {
     "queue_leader_locator": _CLUSTER,
     "management": _PLUGIN,
     "management_agent": _PLUGIN,
-    "prometheus": _PLUGIN,
+    "prometheus": _LATER + "pybroker.conf(5) lists the supported keys of metrics",
     "mqtt": _PLUGIN,
     "stomp": _PLUGIN,
     "web_mqtt": _PLUGIN,

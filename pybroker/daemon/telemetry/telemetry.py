@@ -170,7 +170,7 @@ class Telemetry:
     def do_due(self) -> None:
         """Do what is due: look at the clock, at alarms while there are any, and at everything now and then."""
         self._look_at_clock()
-        if self._blocks or self._alarms or any(True for _ in self._broker.alarms):
+        if self._blocks or self._alarms or self._broker.alarms.is_any_set:
             self.check()
         if not self._has_begun or self._broker.clock.now_ms - self._sampled_at_ms >= self.interval_ms:
             self.sample()

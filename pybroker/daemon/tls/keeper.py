@@ -140,11 +140,11 @@ class TlsKeeper:
         if notice == self._notice:
             return
         if self._notice:
-            self._broker.withdraw_notice(self._notice)
+            self._broker.notices.withdraw(self._notice)
         self._notice = notice
         if notice:
             log.error(notice, extra=event("tls.files_refused"))
-            self._broker.notice(notice)
+            self._broker.notices.add(notice)
 
 
 def _read(options: "TlsOptions") -> Prepared:

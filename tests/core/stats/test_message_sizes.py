@@ -42,3 +42,17 @@ def test_messages_of_the_size_before_are_in_its_range_whenever_one_looks():
     sizes.count(contents(5), 1)
     sizes.count(contents(5, 2_000), 2)
     assert (7, [2, 4, 1]) == (sizes.messages, sizes.counts[:3])
+
+
+def test_octets_are_exact_whatever_was_looked_at():
+    sizes = MessageSizes()
+    sizes.count(contents(200), 1)
+    sizes.of_size += 2
+    assert 600 == sizes.octets
+    sizes.count(contents(*range(1_000)), 1_000)
+    assert 600 + 499_500 == sizes.octets
+    sizes.count(contents(1, 20, 300), 2)
+    sizes.count(contents(7, 7), 2)
+    assert 600 + 499_500 + 21 + 14 == sizes.octets
+    assert sizes.counts
+    assert 600 + 499_500 + 21 + 14 == sizes.octets

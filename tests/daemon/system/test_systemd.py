@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from pybroker.daemon.systemd import Notifier
+from pybroker.daemon.system.systemd import Notifier
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ PROGRAM = """
 import os, sys
 import gevent
 from gevent.event import Event
-from pybroker.daemon.signals import Signals
+from pybroker.daemon.system.signals import Signals
 
 def say(word):
     os.write(1, word.encode() + b"\\n")

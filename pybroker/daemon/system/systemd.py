@@ -31,6 +31,11 @@ class Notifier:
             return
         self.watchdog_s = _watchdog_s(environ)
 
+    @property
+    def active(self) -> bool:
+        """Tell whether there is a service manager."""
+        return self._socket is not None
+
     def ready(self, status: str) -> None:
         """Tell that clients can connect."""
         self._is_ready = True

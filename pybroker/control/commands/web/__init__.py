@@ -1,0 +1,1 @@
+"""Questions of pybroker-web to the node. People use pybrokerctl instead."""

@@ -1,0 +1,57 @@
+"""node_figures: all that the node counts and measures of itself, as a document."""
+
+import resource
+import sys
+from typing import Annotated, Any, NamedTuple
+
+from pybroker.control.commands.monitoring import memory_breakdown
+from pybroker.control.spec import Arg, Command, Node
+from pybroker.core.stats.metrics import DEAD_LETTER, GLOBAL, NODE
+from pybroker.version import RABBITMQ_VERSION, VERSION
+
+
+class Args(NamedTuple):
+    """Figures that are counted on demand alone."""
+
+    memory: Annotated[bool, Arg("also where the memory is", "--memory")] = False
+
+
+def run(node: Node, args: Args) -> dict[str, Any]:
+    """Return the identity of the node, its metrics by name, alarms, and the histogram of message sizes."""
+    import psutil  # noqa: PLC0415 - pybrokerctl would pay 20 ms
+
+    broker, settings = node.broker, node.broker.settings
+    sizes = broker.message_sizes
+    return {
+        "node": settings.node_name,
+        "cluster": settings.cluster_name,
+        "cluster_id": "",
+        "version": VERSION,
+        "rabbitmq_version": RABBITMQ_VERSION,
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "uptime_ms": broker.clock.now_ms - broker.started_ms,
+        "figures": {name: metric.read(broker) for name, metric in NODE.items()},
+        "global": {name: metric.read(broker) for name, metric in GLOBAL.items()},
+        "dead_letters": {
+            strategy: {name: metric.read(deaths) for name, metric in DEAD_LETTER.items()}
+            for strategy, deaths in broker.totals.deaths.items()
+        },
+        "virtual_hosts": list(broker.vhosts),
+        "files": psutil.Process().num_fds(),
+        "files_max": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        "logins": {"succeeded": broker.logins.succeeded, "failed": broker.logins.failed},
+        "alarms": sorted({alarm.resource for alarm in broker.alarms}),
+        "message_sizes": {"bounds": list(sizes.bounds), "counts": sizes.counts, "octets": sizes.octets},
+        "memory": memory_breakdown.run(node, memory_breakdown.Args()) if args.memory else None,
+    }
+
+
+COMMAND = Command(
+    name="node_figures",
+    section="Monitoring",
+    summary="Tells the metrics of the node to pybroker-web",
+    args=Args,
+    effect="read",
+    access="none",
+    run=run,
+)

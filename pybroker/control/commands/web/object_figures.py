@@ -1,0 +1,102 @@
+"""object_figures: metrics of all queues, exchanges, connections or channels, a row each, or their sums."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+from pybroker.control.spec import EX_DATAERR, Arg, BadArguments, Command, Node
+from pybroker.core.stats.metrics import CHANNEL, CONNECTION, EXCHANGE, QUEUE, Metric
+from pybroker.listing import as_they_were
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+
+# Read in one step: a row has some twenty figures.
+ROWS_PER_STEP: Final = 50
+
+
+class Noun(NamedTuple):
+    """A kind of object: `find` yields those of some virtual hosts, none meaning all, `label` tells them apart."""
+
+    find: "Callable[[Broker, tuple[str, ...]], Iterator[Any]]"
+    label: Callable[[Any], tuple[str, ...]]
+    metrics: Mapping[str, Metric]
+
+
+def _of_vhosts(attribute: str, broker: "Broker", vhosts: tuple[str, ...]) -> Iterator[Any]:
+    for vhost in list(broker.vhosts.values()):
+        if not vhosts or vhost.name in vhosts:
+            yield from as_they_were(getattr(vhost, attribute).values())
+
+
+def _queues(broker: "Broker", vhosts: tuple[str, ...]) -> Iterator[Any]:
+    return _of_vhosts("queues", broker, vhosts)
+
+
+def _exchanges(broker: "Broker", vhosts: tuple[str, ...]) -> Iterator[Any]:
+    return _of_vhosts("exchanges", broker, vhosts)
+
+
+def _connections(broker: "Broker", vhosts: tuple[str, ...]) -> Iterator[Any]:
+    for session in as_they_were(broker.sessions.values()):
+        if session.vhost is not None and (not vhosts or session.vhost.name in vhosts):
+            yield session
+
+
+def _channels(broker: "Broker", vhosts: tuple[str, ...]) -> Iterator[Any]:
+    for session in _connections(broker, vhosts):
+        yield from [channel for channel in session.channels.values() if not channel.starting]
+
+
+NOUNS: Final[Mapping[str, Noun]] = {
+    "queue": Noun(_queues, lambda q: (q.vhost.name, q.name, q.type), QUEUE),
+    "exchange": Noun(_exchanges, lambda x: (x.vhost.name, x.name, x.TYPE), EXCHANGE),
+    "connection": Noun(_connections, lambda s: (s.pid,), CONNECTION),
+    "channel": Noun(_channels, lambda c: (f"{c.session.pid[:-2]}{c.number}>",), CHANNEL),
+}
+
+
+class Args(NamedTuple):
+    """Of what, which metrics, and whether they are summed up."""
+
+    noun: Annotated[str, Arg("kind of object", choices=tuple(NOUNS))]
+    metrics: Annotated[tuple[str, ...], Arg("names of metrics", "--metrics", "name")]
+    total: Annotated[bool, Arg("their sums instead of a row for each object", "--total")] = False
+    vhosts: Annotated[tuple[str, ...], Arg("only of these virtual hosts", "--vhosts", "vhost")] = ()
+
+
+def check(args: Args) -> None:
+    """Refuse metrics that the objects do not have. Raises BadArguments."""
+    known = NOUNS[args.noun].metrics
+    if unknown := [name for name in args.metrics if name not in known]:
+        raise BadArguments(f"a {args.noun} has no metric {', '.join(unknown)}", EX_DATAERR)
+
+
+def run(node: Node, args: Args) -> Iterator[list[Any]]:
+    """Yield rows: the labels of an object, then its figures, null where one is unknown; or one row of sums."""
+    noun = NOUNS[args.noun]
+    reads = [noun.metrics[name].read for name in args.metrics]
+    things = noun.find(node.broker, args.vhosts)
+    sums: list[Any] = [0] * len(reads)
+    while batch := list(islice(things, ROWS_PER_STEP)):
+        if not args.total:
+            yield [[*noun.label(thing), *[read(thing) for read in reads]] for thing in batch]
+            continue
+        for thing in batch:
+            sums = [known + (read(thing) or 0) for known, read in zip(sums, reads, strict=True)]
+        node.pause(0)
+    if args.total:
+        yield [sums]
+
+
+COMMAND = Command(
+    name="object_figures",
+    section="Monitoring",
+    summary="Tells metrics of all objects of a kind to pybroker-web",
+    args=Args,
+    effect="read",
+    access="none",
+    run=run,
+    check=check,
+    streams="json",
+)

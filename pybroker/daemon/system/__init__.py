@@ -1,0 +1,1 @@
+"""The system around the process: its signals, and the service manager that may have started it."""

@@ -1,0 +1,55 @@
+"""The callers that each socket lets in, and what they may do there."""
+
+import os
+import stat
+
+import pytest
+
+from pybroker.control.doors import OPERATORS, WEB
+from pybroker.control.identity import Identity
+from pybroker.control.server import ControlServer
+from tests.control.test_server import Caller
+
+# Neither root nor anybody whom tests run as.
+STRANGER = 61_234
+
+
+@pytest.fixture
+def web(operator, folder):
+    server = ControlServer(operator.world.broker, folder / "c.web", operator.daemon, door=WEB)
+    server.start()
+    yield server
+    server.stop()
+
+
+def test_a_group_may_ask_on_the_web_socket_nobody_else_on_that_of_operators(server, web):
+    assert [stat.S_IMODE(each.path.stat().st_mode) for each in (server, web)] == [0o600, 0o660]
+
+
+@pytest.mark.parametrize(
+    ("caller", "operators", "web"),
+    [
+        (Identity(1, os.geteuid(), STRANGER), True, True),
+        (Identity(1, 0, STRANGER), True, True),
+        (Identity(1, STRANGER, os.getegid()), False, True),
+        (Identity(1, STRANGER, STRANGER), False, False),
+    ],
+)
+def test_who_is_let_in(caller, operators, web):
+    assert [not OPERATORS.refusal(caller), not WEB.refusal(caller)] == [operators, web]
+
+
+def test_on_the_web_socket_nothing_may_be_done_that_needs_a_tag(web, operator):
+    caller = Caller(web.path)
+    assert caller.line()["protocol"] == 1
+    for command, args in (
+        ("list_queues", {}),
+        ("delete_user", {"username": "guest"}),
+        ("peek_messages", {"queue": "q"}),
+        ("stop", {}),
+        ("hold_log", {}),
+    ):
+        (answer,) = caller.ask(command, **args)
+        assert (answer["error"]["exit_code"], answer["error"]["text"][:4]) == (77, "Not "), command
+    assert caller.ask("ping")[0] == {"value": "Ping succeeded"}
+    assert operator.daemon.asked == []

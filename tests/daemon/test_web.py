@@ -1,0 +1,112 @@
+"""pybroker-web beside a running daemon: started, started again, ended with it."""
+
+import os
+import signal
+import socket
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.daemon.running import Running
+
+WAIT_S = 60.0
+
+
+def free_port():
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        return trial.getsockname()[1]
+
+
+@pytest.fixture
+def short_folder():
+    # pytest's own folders have names longer than a socket's path may be.
+    with tempfile.TemporaryDirectory(prefix="web") as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def port():
+    return free_port()
+
+
+@pytest.fixture
+def config(tmp_path, port):
+    path = tmp_path / "web.conf"
+    path.write_text(f"prometheus.tcp.port = {port}\n")
+    return path
+
+
+def scrape(port, wanted="rabbitmq_identity_info{"):
+    """Return the metrics, as soon as they are served."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                text = answer.read().decode()
+                if wanted in text:
+                    return text
+        except OSError:
+            pass
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def child_of(running):
+    (child,) = psutil.Process(running.pid).children()
+    return child
+
+
+def test_it_is_there_again_after_a_kill_and_goes_with_the_node(short_folder, config, port):
+    running = Running(short_folder, config=config, web=True)
+    assert 'rabbitmq_node="test@here"' in scrape(port)
+    first = child_of(running)
+    assert first.nice() == psutil.Process(running.pid).nice() + 5
+    first.kill()
+    scrape(port)
+    second = child_of(running)
+    assert second.pid != first.pid
+    code, errors = running.stop()
+    assert (code, errors) == (0, "")
+    assert not second.is_running() or second.status() == psutil.STATUS_ZOMBIE
+    log = "".join(path.read_text() for path in short_folder.rglob("*.log"))
+    assert f"pybroker-web: listening on 127.0.0.1:{port}" in log
+    assert "pybroker-web ended with -9; starting it again in 1 s" in log
+    assert not list(short_folder.glob("*.web"))
+
+
+def test_it_ends_when_the_node_is_killed(short_folder, config, port):
+    running = Running(short_folder, config=config, web=True)
+    scrape(port)
+    child = child_of(running)
+    os.kill(running.pid, signal.SIGKILL)
+    child.wait(WAIT_S)
+    running.stop()
+
+
+def test_a_port_that_is_taken_is_told_once_and_used_when_it_is_free(short_folder, config, port):
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        running = Running(short_folder, config=config, web=True)
+        text = f"cannot listen on 127.0.0.1:{port} (Address already in use); trying again"
+        deadline = time.monotonic() + WAIT_S
+        while text not in (log := "".join(path.read_text() for path in short_folder.rglob("*.log"))):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(1.5)
+    assert log.count(text) == 1
+    scrape(port)
+    running.stop()
+
+
+def test_without_it_there_is_neither_child_nor_socket(short_folder):
+    running = Running(short_folder)
+    assert psutil.Process(running.pid).children() == []
+    assert not list(Path(short_folder).glob("*.web"))
+    running.stop()
