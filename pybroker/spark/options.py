@@ -23,8 +23,9 @@ STREAM_OPTIONS: Final = (
     *("maxTriggerDelay", "minPartitions", "failOnDataLoss", "prefetch", "pollTimeoutMs"),
 )
 KAFKA_WORDS: Final = {"subscribe": "queue", "topic": "exchange", "kafka.bootstrap.servers": "host"}
-# Spark's own, handed on to sources and sinks.
-_SPARKS: Final = frozenset({"checkpointlocation", "queryname", "__provider"})
+# Spark's own, handed on to sources and sinks; and what they begin with.
+_SPARKS: Final = frozenset({"checkpointlocation", "queryname", "outputmode", "path", "paths", "mergeschema", "owner"})
+_SPARKS_PREFIXES: Final = ("__", "spark.", "asyncprogresstracking", "_asyncprogresstracking")
 
 
 def _headers_format(value: str) -> str:
@@ -96,6 +97,11 @@ def asks_for_streaming(given: Mapping[str, str]) -> bool:
     return not {name.lower() for name in given}.isdisjoint(name.lower() for name in _STREAMING)
 
 
+def asks_for_sink(given: Mapping[str, str]) -> bool:
+    """Tell whether an option is there that only a sink has."""
+    return not {name.lower() for name in given}.isdisjoint(name.lower() for name in _SINK)
+
+
 def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     """Return the options of a read. Raises OptionError with a sentence about the first one that is wrong."""
     elsewhere = dict.fromkeys(_SINK, "is for writing")
@@ -151,7 +157,7 @@ def _read(
         lower = key.lower()
         name = by_lower.get(lower)
         if name is None:
-            if lower not in _SPARKS:
+            if lower not in _SPARKS and not lower.startswith(_SPARKS_PREFIXES):
                 raise _unknown(key, by_lower)
         elif name in table:
             try:

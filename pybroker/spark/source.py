@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from pybroker.spark.options import SourceOptions, asks_for_streaming, sink_options, source_options
+from pybroker.spark.options import SourceOptions, asks_for_sink, asks_for_streaming, sink_options, source_options
 from pybroker.spark.parse.columns import check_projection, full_schema
 from pybroker.spark.readers.browse import QueueReader
 from pybroker.spark.readers.queue_stream import QueueStreamReader
+from pybroker.spark.sink.rows import sink_schema
 from pybroker.spark.sink.sink import BatchWriter, StreamWriter
+from pybroker.spark.sql_table import options_in, table_options, with_options
 from pybroker.spark.values import OptionError
 
 
@@ -44,7 +46,13 @@ class PybrokerSource(DataSource):
 
     def schema(self) -> StructType:
         """Return all columns that the options give. Raises OptionError."""
-        return full_schema(source_options(self._given, streaming=asks_for_streaming(self._given)))
+        for_table = table_options(self.options)
+        given = dict(self.options) if for_table is None else for_table
+        if for_table is not None and asks_for_sink(given):
+            schema = sink_schema(sink_options(given))
+        else:
+            schema = full_schema(source_options(given, streaming=asks_for_streaming(given)))
+        return schema if for_table is None else with_options(schema, given)
 
     def reader(self, schema: StructType) -> QueueReader:
         """Return what browses the queue. Raises OptionError."""
@@ -58,18 +66,26 @@ class PybrokerSource(DataSource):
         """Return what publishes a batch query's rows. Raises OptionError."""
         if overwrite:
             raise OptionError("mode", 'must be "append": published messages cannot be overwritten')
-        return BatchWriter(schema, sink_options(self._given))
+        return BatchWriter(schema, sink_options(self._given(schema, sink=True)))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
         """Return what publishes a streaming query's rows. Raises OptionError."""
         if overwrite:
             raise OptionError("outputMode", 'must be "append" or "update": published messages cannot be overwritten')
-        return StreamWriter(schema, sink_options(self._given))
+        return StreamWriter(schema, sink_options(self._given(schema, sink=True)))
 
-    @property
-    def _given(self) -> Mapping[str, str]:
-        return dict(self.options)
+    def _given(self, schema: StructType, *, sink: bool) -> Mapping[str, str]:
+        """Return the options: the statement's, and those of the table that it reads or writes. Raises OptionError."""
+        given = {name.lower(): value for name, value in self.options.items()}
+        of_table = {name.lower(): value for name, value in options_in(schema).items()}
+        # A column may come from a table that this query has nothing else to do with.
+        if asks_for_sink(of_table) == sink and "queue" not in given:
+            given = of_table | given
+        if not given:
+            text = "is required. A table keeps its options only if CREATE TABLE names neither columns nor AS"
+            raise OptionError("queue or exchange", f"{text}: else name them in each statement by WITH (...)")
+        return given
 
     def _wanted(self, schema: StructType, *, streaming: bool) -> tuple[StructType, SourceOptions]:
-        options = source_options(self._given, streaming=streaming)
+        options = source_options(self._given(schema, sink=False), streaming=streaming)
         return check_projection(schema, options), options

@@ -4,13 +4,12 @@ A report is one JSON document with columns, rows, a summary, advice and plots; n
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from pybroker import paths
+from pybroker import paths, row_condition
 from pybroker.control.spec import BadArguments, Refused
 from pybrokerctl import exit_codes, render
 from pybrokerctl.options import Options
@@ -18,11 +17,9 @@ from pybrokerctl.render import cell
 
 VERSION: Final = 1
 HTML: Final = "html"
-ANY: Final = "any"
 # Twice the interval of the timer.
 MAX_AGE: Final = "2h"
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_CONDITION: Final = re.compile(r"\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(.*?)\s*", re.DOTALL)
 
 Document = dict[str, Any]
 
@@ -39,9 +36,7 @@ def read(warehouse: str | None, name: str) -> Document:
     try:
         document: Document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        text = (
-            f"there is no report {name} in {path.parent} yet; use --fresh, or run 'pybrokerctl pipeline run all' first"
-        )
+        text = f"the report '{name}' was not made yet: run 'pybrokerctl pipeline run all', or add --fresh ({path})"
         raise Refused(text, exit_codes.UNAVAILABLE) from None
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}", exit_codes.UNAVAILABLE) from None
@@ -56,8 +51,11 @@ def read(warehouse: str | None, name: str) -> Document:
     return document
 
 
-def show(report: Document, form: str, options: Options) -> Iterator[str]:
-    """Yield a report as text: html, json, or through a formatter of tables."""
+def show(report: Document, form: str, options: Options, *, details: bool = False) -> Iterator[str]:
+    """Yield a report as text: html, json, or through a formatter of tables.
+
+    People see the chosen columns, unless they ask for `details`; a page has a switch, and programs get all.
+    """
     columns = tuple(column["name"] for column in report["columns"])
     if form == HTML:
         from pybrokerctl.reports import page  # noqa: PLC0415 - one of four
@@ -73,8 +71,12 @@ def show(report: Document, form: str, options: Options) -> Iterator[str]:
     else:
         if options.talks and form not in render.MACHINE:
             yield from _above(report)
-        head = render.Head(columns, show=options.headers, pad=options.pad)
-        yield from render.load(form).rows(head, [report["rows"]])
+        shown = [n for n, each in enumerate(report["columns"]) if details or form == "csv" or not each.get("detail")]
+        head = render.Head(tuple(columns[n] for n in shown), show=options.headers, pad=options.pad)
+        yield from render.load(form).rows(head, [[[row[n] for n in shown] for row in report["rows"]]])
+        if options.talks and form not in render.MACHINE and len(shown) < len(columns):
+            hidden = len(columns) - len(shown)
+            yield f"--details shows {hidden} more column{'s' * (hidden != 1)}\n"
 
 
 def _above(report: Document) -> Iterator[str]:
@@ -95,19 +97,19 @@ def condition(text: str | None) -> Callable[[Document], bool]:
     """Return what tells whether some row is so: `held_ms>60000`, `verdict==grows`, `any`. Raises BadArguments."""
     if text is None:
         return lambda _: False
-    if text == ANY:
+    if text == row_condition.ANY:
         return lambda report: bool(report["rows"])
-    match = _CONDITION.fullmatch(text)
-    if match is None:
-        raise BadArguments(f"--fail-on must be a column, a comparison and a value, or any; not '{text}'")
-    column, operator, wanted = match.groups()
+    try:
+        row_condition.split(text)
+    except ValueError as error:
+        raise BadArguments(f"--fail-on {error}") from None
 
     def fails(report: Document) -> bool:
-        names = [each["name"] for each in report["columns"]]
-        if column not in names:
-            raise Refused(f"there is no column {column}: {', '.join(names)}", exit_codes.DATAERR)
-        index = names.index(column)
-        return any(_compare(row[index], operator, wanted) for row in report["rows"])
+        try:
+            holds = row_condition.condition(text, [each["name"] for each in report["columns"]])
+        except ValueError as error:
+            raise Refused(str(error), exit_codes.DATAERR) from None
+        return any(map(holds, report["rows"]))
 
     return fails
 
@@ -135,29 +137,3 @@ def too_old(text: str | None) -> Callable[[Document], None]:
             raise Refused(f"{told}; run 'pybrokerctl pipeline run all'", exit_codes.STALE)
 
     return check
-
-
-def _compare(value: Any, operator: str, wanted: str) -> bool:
-    if value is None:
-        return False
-    try:
-        left, right = float(value), float(wanted)
-    except ValueError:
-        return _ordered(cell.cell(value), operator, wanted)
-    return _ordered(left, operator, right)
-
-
-def _ordered(left: Any, operator: str, right: Any) -> bool:
-    match operator:
-        case "==":
-            return bool(left == right)
-        case "!=":
-            return bool(left != right)
-        case ">":
-            return bool(left > right)
-        case ">=":
-            return bool(left >= right)
-        case "<":
-            return bool(left < right)
-        case _:
-            return bool(left <= right)

@@ -14,16 +14,21 @@ TITLES: Final = {
     "capacity": "Capacity: recommended limits",
     "unroutable": "Unroutable: unroutable and dead-lettered messages",
     "consumers": "Consumers: missing, idle, or failing",
+    "forecast": "Forecast: when limits will be reached",
+    "accounting": "Accounting: what virtual hosts, users and publishers use",
+    "slo": "Service levels: ages of messages, compared with targets",
+    "trends": "Trends: lag, rejects and dead letters, compared with former weeks",
 }
-# In whose columns some values are bad news, and some good.
-BAD: Final = frozenset(
-    {"grows", "full", "no consumer", "missing", "stuck", "rejects", "redelivery storm"}
-    | {"still set", "restart", "unroutable"}
-)
-GOOD: Final = frozenset({"steady", "empty", "fine", "drains"})
 # These are octets: people read MiB.
-OCTETS: Final = frozenset({"used", "limit", "worst", "octets"})
+OCTETS: Final = frozenset({"used", "limit", "worst"})
+# In a row about one of these resources, figures of these columns are octets, too.
+OF_OCTETS: Final = frozenset({"memory", "disk", "octets"})
+BY_RESOURCE: Final = frozenset(
+    {"current", "bound", "slope_per_h", "slope_low", "slope_high", "in_a_day", "in_a_day_low", "in_a_day_high"}
+)
 MILLISECONDS: Final = "_ms"
+LONG: Final = 60
+SHORT: Final = 20
 SECONDS: Final = "_s"
 
 STYLE: Final = """
@@ -47,6 +52,7 @@ h1 { font-size: 24px; line-height: 1.25; margin: 0 0 4px; } h2 { font-size: 16px
 .tile, section { background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
 .tile { padding: 12px 16px; display: flex; flex-direction: column-reverse; justify-content: flex-end; }
 .tile dt { color: var(--soft); font-size: 13px; } .tile dd { margin: 0; font-size: 22px; font-weight: 600; }
+.tile dd.long { font-size: 14px; }
 section { padding: 16px 18px; margin: 0 0 18px; }
 ul { margin: 0; padding-left: 20px; } li { margin: 4px 0; overflow-wrap: anywhere; }
 figure { margin: 0; } svg { display: block; width: 100%; height: auto; overflow: visible; }
@@ -59,6 +65,8 @@ svg .dashed { stroke-dasharray: 6 5; stroke-width: 1.5; }
   color: var(--soft); font-size: 13px; }
 .legend i { display: inline-block; width: 12px; height: 3px; border-radius: 2px; margin-right: 6px;
   vertical-align: middle; }
+#all { margin: 0 6px 12px 0; accent-color: var(--accent); } label { color: var(--soft); font-size: 13px; }
+.detail { display: none; } #all:checked ~ .scroll .detail { display: table-cell; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
 th { text-align: left; color: var(--soft); font-weight: 600; border-bottom: 1px solid var(--line); cursor: help; }
 th, td { padding: 6px 9px; overflow-wrap: break-word; }
@@ -69,8 +77,18 @@ td.long { min-width: 220px; } tr:last-child td { border-bottom: 0; }
 tr.chosen td { background: var(--bad-wash); background: color-mix(in srgb, var(--accent) 12%, transparent); }
 .warning { border-left: 4px solid var(--bad); background: var(--bad-wash); padding: 8px 12px; border-radius: 4px;
   margin: 0 0 12px; overflow-wrap: anywhere; }
-@media (max-width: 640px) { main { padding: 16px 10px 40px; } h1 { font-size: 20px; } .tile dd { font-size: 18px; }
-  figure { overflow-x: auto; } figure svg { min-width: 640px; } section { padding: 12px; } }
+@media (max-width: 640px) { main { padding: 16px 10px 40px; } h1 { font-size: 20px; } .tile dd { font-size: 17px; }
+  .tiles { grid-template-columns: repeat(2, 1fr); gap: 8px; } .tile { padding: 9px 11px; } section { padding: 12px; }
+  svg.lines text { font-size: 30px; } svg.lines .fine { display: none; } svg.lines path { stroke-width: 4; }
+  figure:not(:has(svg.lines)) { overflow-x: auto; } svg:not(.lines) { min-width: 600px; }
+  thead { display: none; } table, tbody { display: block; }
+  tbody tr { display: grid; grid-template-columns: 1fr 1fr; gap: 2px 14px; padding: 9px 0;
+    border-bottom: 1px solid var(--line); }
+  td, #all:checked ~ .scroll .detail { display: flex; justify-content: space-between; gap: 10px; padding: 1px 0;
+    border: 0; text-align: right; overflow-wrap: anywhere; }
+  td.detail { display: none; } td.long { grid-column: 1 / -1; min-width: 0; }
+  td::before { content: attr(data-name); flex: none; max-width: 60%; overflow-wrap: normal;
+    color: var(--soft); text-align: left; font-weight: 400; } }
 code { font: 13px ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 """
 
@@ -99,7 +117,8 @@ def page(report: dict[str, Any]) -> Iterator[str]:
 def _tiles(summary: list[list[Any]]) -> Iterator[str]:
     yield '<dl class="tiles">\n'
     for label, value in summary:
-        yield f'<div class="tile"><dt>{escape(label)}</dt><dd>{_value("", value)}</dd></div>\n'
+        kinds = ["long"] if isinstance(value, str) and len(value) > SHORT else []
+        yield f'<div class="tile"><dt>{escape(label)}</dt><dd{_class(kinds)}>{_value("", value)}</dd></div>\n'
     yield "</dl>\n"
 
 
@@ -110,16 +129,22 @@ def _table(report: dict[str, Any]) -> Iterator[str]:
         return
     numbers = [any(_is_number(row[n]) for row in rows) for n in range(len(columns))]
     marked = next((n for n, column in enumerate(columns) if column["name"] == "recommended"), None)
-    yield '<section><div class="scroll"><table><thead><tr>'
+    resource = next((n for n, column in enumerate(columns) if column["name"] == "resource"), None)
+    details = sum(bool(column.get("detail")) for column in columns)
+    yield "<section>"
+    if details:
+        more = f"{details} more column{'s' * (details != 1)}"
+        yield f'<input type="checkbox" id="all"><label for="all">Show {more}</label>\n'
+    yield '<div class="scroll" tabindex="0"><table><thead><tr>'
     for column, number in zip(columns, numbers, strict=True):
-        label = _label(column["name"])
-        kind = ' class="number"' if number else ""
-        yield f'<th title="{escape(column["help"])}"{kind}>{escape(label)}</th>'
+        kinds = ["number"] * number + ["detail"] * bool(column.get("detail"))
+        yield f'<th title="{escape(column["help"])}"{_class(kinds)}>{escape(_label(column["name"]))}</th>'
     yield "</tr></thead><tbody>\n"
     for row in rows:
         yield '<tr class="chosen">' if marked is not None and row[marked] else "<tr>"
+        in_octets = resource is not None and row[resource] in OF_OCTETS
         for column, number, value in zip(columns, numbers, row, strict=True):
-            yield _cell(column["name"], value, number=number)
+            yield _cell(column, value, number=number, in_octets=in_octets and column["name"] in BY_RESOURCE)
         yield "</tr>\n"
     yield "</tbody></table></div>\n"
     if report["rows_left_out"]:
@@ -127,9 +152,13 @@ def _table(report: dict[str, Any]) -> Iterator[str]:
     yield "</section>\n"
 
 
+def _class(kinds: list[str]) -> str:
+    return f' class="{" ".join(kinds)}"' if kinds else ""
+
+
 def _label(name: str) -> str:
-    if name in OCTETS:
-        return f"{name}, MiB"
+    if _is_octets(name):
+        return f"{name}, MiB".replace("_", " ")
     if name.endswith(MILLISECONDS):
         return f"{name.removesuffix(MILLISECONDS)}, s".replace("_", " ")
     if name.endswith(SECONDS):
@@ -137,16 +166,14 @@ def _label(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _cell(name: str, value: Any, *, number: bool) -> str:
-    kinds = ["number"] if number else []
-    if value in BAD or (value is True and name == "in_force"):
-        kinds += ["bad"] if value in BAD else []
-    elif isinstance(value, str) and value in GOOD:
-        kinds.append("good")
-    elif isinstance(value, str) and len(value) > 60:
+def _cell(column: dict[str, Any], value: Any, *, number: bool, in_octets: bool) -> str:
+    kinds = ["number"] * number + ["detail"] * bool(column.get("detail"))
+    kinds += [kind for kind in ("bad", "good") if value in column.get(kind, ())]
+    if isinstance(value, str) and len(value) > LONG:
         kinds.append("long")
-    told = f' class="{" ".join(kinds)}"' if kinds else ""
-    return f"<td{told}>{_value(name, value)}</td>"
+    # On a narrow screen a row is a card, and each value has its name beside it.
+    text = f"{value / (1 << 20):,.1f} MiB" if in_octets and _is_number(value) else _value(column["name"], value)
+    return f'<td{_class(kinds)} data-name="{escape(_label(column["name"]))}">{text}</td>'
 
 
 def _value(name: str, value: Any) -> str:
@@ -155,7 +182,7 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else '<span class="none">no</span>'
     if _is_number(value):
-        if name in OCTETS:
+        if _is_octets(name):
             return f"{value / (1 << 20):,.1f}"
         if name.endswith(MILLISECONDS):
             return f"{value / 1000:,.1f}"
@@ -185,6 +212,10 @@ def _commands(line: str) -> str:
         return text
     end = min((at for at in (text.find(" (", start), text.find(";", start)) if at >= 0), default=len(text))
     return f"{text[:start]}<code>{text[start:end]}</code>{text[end:]}"
+
+
+def _is_octets(name: str) -> bool:
+    return name in OCTETS or "octets" in name.split("_")
 
 
 def _is_number(value: Any) -> bool:

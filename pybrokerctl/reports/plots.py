@@ -19,7 +19,7 @@ COLOURS: Final = 10
 MIB: Final = 1 << 20
 MINUTE_MS: Final = 60_000
 # Between two marks of the time axis, in minutes.
-STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440, 2_880, 10_080, 43_200)
+STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440, 2_880, 4_320, 10_080, 43_200)
 MARKS_MAX: Final = 9
 LEAST_MINUTES: Final = 5
 
@@ -44,7 +44,7 @@ def _lines(plot: dict[str, Any], report: dict[str, Any]) -> Iterator[str]:
     top, step = ceiling(max((value for points in series for _, value in points), default=1))
     x = _scale(*_window(report), LEFT, WIDTH - RIGHT)
     y = _scale(0, top, LINES_HEIGHT - BOTTOM, TOP)
-    yield _svg(LINES_HEIGHT, plot["title"])
+    yield _svg(LINES_HEIGHT, plot["title"], "lines")
     for begin, end in plot.get("bands", ()):
         left = x(begin)
         yield (
@@ -56,18 +56,27 @@ def _lines(plot: dict[str, Any], report: dict[str, Any]) -> Iterator[str]:
         yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
         yield f'<text x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{short(n * step)}</text>'
     yield from _time_axis(x, report, LINES_HEIGHT - BOTTOM)
-    for n, (one, points) in enumerate(zip(plot["series"], series, strict=True)):
+    colours = [*_colours(plot["series"])]
+    for n, one, points in zip(colours, plot["series"], series, strict=True):
         path = "M" + "L".join(f"{x(at):.1f} {y(value):.1f}" for at, value in points)
         kind = ' class="dashed"' if one.get("dashed") else ""
         yield f'<path{kind} style="stroke:var(--p{n % COLOURS})" d="{path}"><title>{escape(one["name"])}</title></path>'
     yield "</svg>"
     unit = {"octets": " (MiB)", "": ""}.get(plot["unit"], f" ({plot['unit']})")
     yield '<ul class="legend">'
-    for n, one in enumerate(plot["series"]):
+    for n, one in zip(colours, plot["series"], strict=True):
         yield f'<li><i style="background:var(--p{n % COLOURS})"></i>{escape(one["name"])}{escape(unit)}</li>'
     if plot.get("bands"):
         yield '<li><i style="background:var(--bad);height:10px;opacity:.4"></i>alarm</li>'
     yield "</ul>"
+
+
+def _colours(series: list[dict[str, Any]]) -> Iterator[int]:
+    """Yield a colour for each line; a dashed one has that of the line before it, whose limit or expectation it is."""
+    number = -1
+    for n, one in enumerate(series):
+        number += not (one.get("dashed") and n)
+        yield number
 
 
 def _bars(plot: dict[str, Any], report: dict[str, Any]) -> Iterator[str]:
@@ -117,8 +126,8 @@ def _columns(plot: dict[str, Any]) -> Iterator[str]:
     yield "</svg>"
 
 
-def _svg(height: int, title: str) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+def _svg(height: int, title: str, kind: str = "bars") -> str:
+    return f'<svg class="{kind}" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
 
 
 def _time_axis(x: Scale, report: dict[str, Any], at: int) -> Iterator[str]:
@@ -128,8 +137,10 @@ def _time_axis(x: Scale, report: dict[str, Any], at: int) -> Iterator[str]:
     form = "%H:%M" if end - begin <= 36 * 60 * MINUTE_MS else "%d %b %H:%M" if step < 1_440 * MINUTE_MS else "%d %b"
     for mark in range(math.ceil(begin / step) * step, int(end) + 1, step):
         label = datetime.fromtimestamp(mark / 1000, UTC).strftime(form)
+        # On a narrow screen there is room for every other one.
+        kind = "" if (mark // step) % 2 == 0 else ' class="fine"'
         yield f'<line class="axis" x1="{x(mark):.1f}" x2="{x(mark):.1f}" y1="{at}" y2="{at + 5}"/>'
-        yield f'<text x="{x(mark):.1f}" y="{at + 20}" text-anchor="middle">{label}</text>'
+        yield f'<text{kind} x="{x(mark):.1f}" y="{at + 20}" text-anchor="middle">{label}</text>'
 
 
 def _window(report: dict[str, Any]) -> tuple[float, float]:

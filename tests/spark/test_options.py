@@ -42,6 +42,16 @@ def test_options_travel_to_executors():
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["path", "checkpointLocation", "queryName", "outputMode", "__provider", "asyncProgressTrackingEnabled", "spark.x"],
+)
+def test_options_of_sparks_own_are_none_of_ours(name):
+    assert source_options({"queue": "q", name: "x"}, streaming=False).queue == "q"
+    assert source_options(SPOOL | {name: "x"}, streaming=True).queue == "q"
+    assert sink_options({"exchange": "e", name: "x"}).exchange == "e"
+
+
+@pytest.mark.parametrize(
     ("given", "sentence"),
     [
         ({}, "option queue is required: the name of the queue to read"),

@@ -93,6 +93,29 @@ def test_a_streaming_sinks_ids_name_query_batch_and_partition(spark, uri, channe
     assert (message.body, message.properties.message_id) == (b"through", f"{query.id}-0-0-0")
 
 
+def test_tables_of_sql_read_a_queue_write_to_it_and_are_read_as_a_stream(
+    spark, broker, channel, queue, name, spool, tmp_path
+):
+    where = f"host '{broker.host}', port '{broker.port}'"
+    table = f"t{name.replace('-', '')}"
+    spark.sql(f"CREATE TABLE {table}_in USING pybroker OPTIONS ({where}, exchange '', routingKey '{queue}')")
+    spark.sql(
+        f"CREATE TABLE {table} USING pybroker OPTIONS ({where}, queue '{queue}', includeHeaders 'true') COMMENT 'x'"
+    )
+    spark.sql(f"INSERT INTO {table}_in (value, headers) SELECT string(id), map('k', 'v') FROM range(3)")
+    spark.sql(f"CREATE VIEW {table}_view AS SELECT string(value) AS n, headers['k'] AS k FROM {table}")
+    assert spark.sql(f"SELECT n, k FROM {table}_view ORDER BY n").collect() == [("0", "v"), ("1", "v"), ("2", "v")]
+    spark.sql(f"CREATE TABLE {table}_s USING pybroker OPTIONS ({where}, queue '{queue}', spoolLocation '{spool}')")
+    frame = spark.readStream.table(f"{table}_s").selectExpr("string(value) AS n")
+    writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "c"))
+    assert writer.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination(200)
+    assert sorted(row.n for row in spark.read.parquet(str(tmp_path / "out")).collect()) == ["0", "1", "2"]
+    spark.sql(f"DROP VIEW {table}_view")
+    for suffix in ("", "_in", "_s"):
+        spark.sql(f"DROP TABLE {table}{suffix}")
+    assert channel.queue_declare(queue, durable=True).message_count == 0
+
+
 def test_a_message_that_no_queue_takes_fails_the_task_with_its_route(spark, uri, channel, name):
     frame = spark.sql("SELECT 'x' AS value, 'nobody.home' AS routing_key")
     channel.exchange_declare(name, "topic")

@@ -1,11 +1,11 @@
 """The bulk parser: octets of one consumer's deliveries -> raw batches.
 
 Nearly all octets are whole messages of three frames (basic.deliver, header, one body). Many of them are cut at once
-(`frame_batch_parser`); if there are few, or the cut met something else, a loop reads them that makes no object for a
-message. All other input goes frame by frame: bodies of many frames, incomplete messages, other methods. So octets are
-kept until there is enough to cut, or until somebody asks for messages. Exchange, routing key and redelivered of a
-message are one number in the loop, an index of `routes`: few differ. All positions are AMQP's (§4.2.3, §4.2.6,
-[basic.deliver]):
+(`frame_batch_parser`); if there are few, if the cut met something else, or without the C module, a loop reads them that
+makes no object for a message. All other input goes frame by frame: bodies of many frames, incomplete messages, other
+methods. So octets are kept until there is enough to cut, or until somebody asks for messages. Exchange, routing key and
+redelivered of a message are one number in the loop, an index of `routes`: few differ. All positions are AMQP's
+(§4.2.3, §4.2.6, [basic.deliver]):
 
     0      1         3        7         11   12        18             26            27         7 + length
     +------+---------+--------+---------+----+---------+--------------+-------------+----------+-----------+
@@ -20,15 +20,22 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pybroker.client.channel.content import DELIVER, ContentAssembler
-from pybroker.spark.parse.frame_batch_parser import CHANNEL, CONSUMER_TAG, ROUTE_OCTETS_MAX, ROUTE_OCTETS_MIN, cut
+from pybroker.client.channel.content import ContentAssembler
+from pybroker.spark.parse.frame_batch_parser import (
+    CHANNEL,
+    CUTS,
+    DELIVER_TO_US as _DELIVER_TO_US,
+    ROUTE_OCTETS_MAX,
+    ROUTE_OCTETS_MIN,
+    cut,
+)
 from pybroker.spark.parse.raw import Columns, join_batches, raw_batch
 from pybroker.spark.route import read_route
 from pybroker.wire.frame import BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, split_frame
 
 # Octets that are looked at together: tens of thousands of small messages. From where on a cut costs less than the loop.
 READ_OCTETS: Final = 1 << 22
-CUT_OCTETS_MIN: Final = 1 << 18
+CUT_OCTETS_MIN: Final = 1 << 14
 # A cut counts octets with 32 bits; so many come only where a broker knows no limit for a frame.
 CUT_OCTETS_MAX: Final = 1 << 30
 
@@ -36,7 +43,6 @@ _METHOD_HEAD: Final = METHOD.to_bytes(1) + CHANNEL.to_bytes(2)
 _END: Final = FRAME_END.to_bytes(1)
 _HEADER_HEAD: Final = _END + HEADER.to_bytes(1) + CHANNEL.to_bytes(2)
 _BODY_HEAD: Final = _END + BODY.to_bytes(1) + CHANNEL.to_bytes(2)
-_DELIVER_TO_US: Final = DELIVER + len(CONSUMER_TAG).to_bytes(1) + CONSUMER_TAG.encode()
 # Of a frame: where the delivery tag is. Of a payload: where the tag is, and what is not exchange and routing key.
 _TAG_AT: Final = 7 + len(_DELIVER_TO_US)
 _PAYLOAD_TAG_AT: Final = len(_DELIVER_TO_US)
@@ -79,7 +85,7 @@ class Deliveries:
         self._on_method = on_method
         self._assembly = ContentAssembler(body_octets_max)
         self._open: tuple[int, bytes] | None = None  # tag and route of a message of which more must come
-        self._rest = _END
+        self._rest = b""
         self._unread: list[bytes] = []
         self._unread_octets = 0
         self._heads: dict[bytes, _Unpack] = {}
@@ -110,12 +116,11 @@ class Deliveries:
         """Look at all that came. Raises AmqpError (hard) for what is no AMQP."""
         if not self._unread:
             return
-        # the last frame's end stays in front, where a cut looks for it
         data = b"".join((self._rest, *self._unread))
         self._unread = []
         self._unread_octets = 0
-        at = 1
-        may_cut = CUT_OCTETS_MIN <= len(data) <= CUT_OCTETS_MAX
+        at = 0
+        may_cut = CUTS and CUT_OCTETS_MIN <= len(data) <= CUT_OCTETS_MAX
         while True:
             if self._open is None:
                 # Once: if it ends soon something is there that it cannot cut, and may be there again.
@@ -129,7 +134,7 @@ class Deliveries:
             kind, channel, start, end = split
             at = end + 1
             self._take_frame(kind, channel, data[start:end])
-        self._rest = data[at - 1 :]
+        self._rest = data[at:]
 
     def pop(self) -> pa.RecordBatch:
         """Return what has been read, and forget it. Raises what `raw_batch` raises."""

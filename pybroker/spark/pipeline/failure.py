@@ -7,6 +7,7 @@ BAD_DATA: Final = os.EX_DATAERR
 UNAVAILABLE: Final = os.EX_UNAVAILABLE
 RUNNING: Final = os.EX_TEMPFAIL
 USAGE: Final = os.EX_USAGE
+UNTOLD: Final = os.EX_IOERR  # alerts reached nobody
 INTERRUPTED: Final = 130  # 128 + SIGINT
 
 

@@ -1,18 +1,23 @@
 """The daemon's files: which there are of a table, and what of them was not read yet. Needs no Spark.
 
-A file is known by its name and by how many of its octets were read; one that is shorter than that is another one.
+A file is known by its folder, its name and how many of its octets were read; one that is shorter than that is another
+one.
 """
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from pybroker.spark.pipeline.schemas import RAW
+from pybroker.spark.pipeline.schemas import RAW, SAMPLES_KEPT
 
 SUFFIX: Final = ".ndjson"
 OPEN: Final = ".open"
 BLOCK_OCTETS: Final = 1 << 16
+# In the warehouse's state: the octets read, by telemetry folder, table and name; and what older versions have instead,
+# of the one folder that they knew.
+READ: Final = "read"
+READ_BEFORE: Final = "files"
 
 
 class Part(NamedTuple):
@@ -85,7 +90,36 @@ def whole_lines(path: Path, start: int, end: int) -> int:
     return start
 
 
+def waiting(journal: Path, state: Mapping[str, Any]) -> dict[str, Files]:
+    """Return what is to be read of each table; `state` is the warehouse's."""
+    known = _read(state, journal)
+    return {table: find(journal, table, known.get(table, {})) for table in RAW}
+
+
 def octets_waiting(journal: Path, state: Mapping[str, Any]) -> int:
-    """Return how many octets of all tables are to be read; `state` is the warehouse's."""
-    known = state.get("files", {})
-    return sum(find(journal, table, known.get(table, {})).octets for table in RAW)
+    """Return how many octets of all tables are to be read."""
+    return sum(files.octets for files in waiting(journal, state).values())
+
+
+def note(state: dict[str, Any], journal: Path, table: str, files: Files) -> None:
+    """Note in the warehouse's state that files of a table were read; forget those that are gone."""
+    tables = _read(state, journal)
+    state.pop(READ_BEFORE, None)
+    there = {path.name.removesuffix(OPEN) for path in (journal / table).glob(f"*{SUFFIX}*")}
+    kept = {name: octets for name, octets in tables.get(table, {}).items() if name in there}
+    folders = {
+        **state.get(READ, {}),
+        str(journal): {**tables, table: kept | {part.name: part.end for part in files.parts}},
+    }
+    # A folder that is not read any more; if it is after all, rows are in but once.
+    oldest = max(files.dates) - timedelta(days=SAMPLES_KEPT)
+    state[READ] = {folder: known for folder, known in folders.items() if _newest(known) >= f"{oldest:%Y%m%d}"}
+
+
+def _read(state: Mapping[str, Any], journal: Path) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = state.get(READ, {}).get(str(journal), state.get(READ_BEFORE, {}))
+    return found
+
+
+def _newest(known: Mapping[str, Mapping[str, int]]) -> str:
+    return max((name for names in known.values() for name in names), default="")

@@ -40,7 +40,7 @@ def follow(given: argparse.Namespace, read_since: Callable[[datetime], datetime]
     warehouse = Warehouse(given.warehouse)
     with (
         warehouse.lock(FOLLOWED),
-        session.session(given.master, given.remote, given.warehouse / LOGS, session.LARGE_OCTETS) as spark,
+        session.session(given.master, given.remote, given.warehouse / LOGS, is_lasting=True) as spark,
     ):
         remote.prepare(spark, warehouse.folder / STAGING)
         say(given, f"following {given.telemetry}")

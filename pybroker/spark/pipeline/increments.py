@@ -2,7 +2,8 @@
 
 The new folder of a date has the old files under second names (hard links; copies where the file system has none), and
 files of the new rows; `replacement` puts it into place. Files that are small beside what is written are merged into it:
-a row is rewritten a few times, and a date has few files. Needs no Spark.
+a row is rewritten a few times, and a date has few files. Needs no Spark. But for `schema`, it goes to Spark's executors
+as it stands, which need pyarrow and nothing of pybroker.
 """
 
 import os
@@ -10,7 +11,7 @@ import shutil
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +20,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pybroker.spark.pipeline.replacement import SUFFIX
-from pybroker.spark.pipeline.schemas import DATE, Table
+from pybroker.spark.pipeline.schemas import DATE
+
+if TYPE_CHECKING:
+    from pybroker.spark.pipeline.schemas import Table
 
 # A file that is no larger than so many times what is written is merged into it, up to so many rows.
 MERGED: Final = 2
@@ -40,7 +44,7 @@ class Part(NamedTuple):
         return not is_before and not (until and self.since and self.since >= until)
 
 
-def schema(table: Table) -> pa.Schema:
+def schema(table: "Table") -> pa.Schema:
     """Return the columns of the files of a table: the date is in the name of their folder."""
     columns = StructType([field for field in table.struct() if field.name != DATE.name])
     return to_arrow_schema(columns, timezone="UTC")
@@ -79,34 +83,52 @@ def read(
             ],
             schema=columns,
         )
-        if since:
-            table = table.filter(pc.greater_equal(table["ts"], pa.scalar(since, columns.field("ts").type)))
-        if until:
-            table = table.filter(pc.less(table["ts"], pa.scalar(until, columns.field("ts").type)))
-        tables.append(table)
+        tables.append(between(table, since, until))
     return pa.concat_tables(tables)
+
+
+def between(rows: pa.Table, since: datetime | None, until: datetime | None) -> pa.Table:
+    """Return the rows from `since` on that are before `until`."""
+    ts = rows.schema.field("ts").type
+    if since:
+        rows = rows.filter(pc.greater_equal(rows["ts"], pa.scalar(since, ts)))
+    if until:
+        rows = rows.filter(pc.less(rows["ts"], pa.scalar(until, ts)))
+    return rows
 
 
 def _nulls(table: pa.Table, field: pa.Field) -> pa.Array:
     return pa.nulls(table.num_rows, field.type)
 
 
-def unseen(rows: pa.Table, there: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Return each row once, and none that `there` has; `names` tell rows apart."""
+def unseen(rows: pa.Table, there: pa.Table, identity: Sequence[str]) -> pa.Table:
+    """Return each row once, and none that `there` has; `identity` tells rows apart."""
+    names = [*identity]
     both = pa.concat_tables([there.select(names), rows.select(names)])
     both = both.append_column("_n", pa.array(range(both.num_rows), pa.int64()))
-    first = both.group_by([*names]).aggregate([("_n", "min")])["_n_min"]
+    first = both.group_by(names).aggregate([("_n", "min")])["_n_min"]
     new = pc.subtract(first.filter(pc.greater_equal(first, there.num_rows)), there.num_rows)
-    return rows.take(new.take(pc.array_sort_indices(new)))
+    return rows if len(new) == rows.num_rows else rows.take(new.take(pc.array_sort_indices(new)))
 
 
-def last(rows: pa.Table, key: Sequence[str], totals: Sequence[str]) -> pa.Table:
-    """Return a row for each key: its last time, and the highest that each total was. Other columns are empty."""
-    found = rows.group_by([*key]).aggregate([("ts", "max"), *((name, "max") for name in totals)])
-    made = {name: found[name] for name in key} | {name: found[f"{name}_max"] for name in ("ts", *totals)}
-    return pa.table(
-        [made[field.name] if field.name in made else _nulls(found, field) for field in rows.schema], schema=rows.schema
-    )
+def extend(here: Path, new: Path, rows: pa.Table, identity: Sequence[str], number: str) -> pa.Table:
+    """Make the folder that a date is to be replaced by: what it has, and those of `rows` that it lacks.
+
+    Return these; without any, there is no folder.
+    """
+    there, (first, last) = parts(here), bounds(rows)
+    columns = rows.select([*identity]).schema
+    seen = [part for part in there if part.has(first, None) and not (part.since and part.since > last)]
+    lacking = unseen(rows, read(seen, columns, since=first), identity)
+    if lacking.num_rows:
+        stage(here, new, lacking, identity, number)
+    return lacking
+
+
+def bounds(rows: pa.Table) -> tuple[datetime, datetime]:
+    """Return the first and the last time of rows."""
+    found = pc.min_max(rows["ts"])
+    return found["min"].as_py(), found["max"].as_py()
 
 
 def stage(
@@ -114,7 +136,7 @@ def stage(
     new: Path,
     rows: pa.Table,
     order: Sequence[str],
-    number: int,
+    number: str,
     *,
     since: datetime | None = None,
     hot: datetime | None = None,
@@ -122,7 +144,7 @@ def stage(
     """Make the folder that a date is to be replaced by: what it has, and `rows`, sorted.
 
     With `since` they take the place of all rows from then on. Rows from `hot` on are soon replaced themselves, so they
-    are a file of their own.
+    are a file of their own. No two files of a table have the same `number`.
     """
     kept, cold = [], []
     for part in parts(here):
@@ -130,8 +152,7 @@ def stage(
             kept.append(part)
         else:
             cold.append(read([part], rows.schema, until=since))
-    ts = rows.schema.field("ts").type
-    cold.append(rows.filter(pc.less(rows["ts"], pa.scalar(hot, ts))) if hot else rows)
+    cold.append(between(rows, None, hot))
     count = sum(table.num_rows for table in cold)
     while count and kept and kept[-1].rows <= MERGED * count and kept[-1].rows + count <= FILE_ROWS_MAX:
         cold.append(read([kept.pop()], rows.schema))
@@ -141,7 +162,7 @@ def stage(
         _link(part.path, new / part.path.name)
     _write(pa.concat_tables(cold), order, new / f"{number}-0{SUFFIX}")
     if hot:
-        _write(rows.filter(pc.greater_equal(rows["ts"], pa.scalar(hot, ts))), order, new / f"{number}-1{SUFFIX}")
+        _write(between(rows, hot, None), order, new / f"{number}-1{SUFFIX}")
 
 
 def _write(rows: pa.Table, order: Sequence[str], path: Path) -> None:

@@ -39,9 +39,12 @@ PARTS: Final = (
     "run.py",
     "seq_ranges.py",
 )
-PARTS_TOO: Final = ("message.py", "clock.py", "session.py")
+PARTS_TOO: Final = (
+    *("message.py", "clock.py", "session.py", "content_view.py", "log_event.py"),
+    *("humanize.py", "row_condition.py", "verdicts.py"),
+)
 # The table of metrics, of which the telemetry's tables are made.
-METRICS: Final = ("core/__init__.py", "core/stats/__init__.py", "core/stats/metrics.py")
+METRICS: Final = ("core/__init__.py", "core/stats/__init__.py", "core/stats/metrics")
 # By which Spark finds the connector.
 DISCOVERY: Final = ("spark/discovery.py", "pyspark_pybroker.py")
 # Always the same octets for the same sources.

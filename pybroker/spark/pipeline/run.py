@@ -12,16 +12,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pybroker.spark.pipeline.coverage.coverage import Coverage, coverage
 from pybroker.spark.pipeline.schemas import Table
 from pybroker.spark.pipeline.tables import Warehouse
+from pybroker.verdicts import VERDICTS, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from pybroker.spark.pipeline.alerts.alerts import Alerts
 
 # The most that a report shows: the tables have more.
 ROWS_MAX: Final = 200
 POINTS_MAX: Final = 240
 REPORT_VERSION: Final = 1
+PLACES: Final = ("node", "vhost")
 
 
 class Window(NamedTuple):
@@ -50,6 +54,7 @@ class Run(NamedTuple):
     journal: Path
     window: Window
     quiet: bool = False
+    alerts: "Alerts | None" = None
 
     def say(self, text: str) -> None:
         """Tell waiting people of progress."""
@@ -81,12 +86,19 @@ class Run(NamedTuple):
         columns: "Sequence[tuple[str, str]]",
         rows: "Iterable[Sequence[Any]]",
         *,
+        details: "Collection[str]" = (),
         summary: "Sequence[tuple[str, Any]]" = (),
         plots: "Sequence[dict[str, Any]]" = (),
         advice: "Sequence[str]" = (),
     ) -> dict[str, Any]:
-        """Write a report that pybrokerctl shows, and return its figures; `columns` are names with what they mean."""
+        """Write a report that pybrokerctl shows, and return its figures.
+
+        `columns` are names with what they mean; people see those that are `details` when they ask for all.
+        """
         found = [[_plain(value) for value in row] for row in rows]
+        # Of several nodes or virtual hosts people need to know which.
+        names = [column for column, _ in columns]
+        several = {name for n, name in enumerate(names) if name in PLACES and len({row[n] for row in found}) > 1}
         covered = self.coverage
         document = {
             "v": REPORT_VERSION,
@@ -97,7 +109,7 @@ class Run(NamedTuple):
             "seen_from": _plain(covered.seen_from),
             "seen_until": _plain(covered.seen_until),
             "incomplete": covered.incomplete,
-            "columns": [{"name": column, "help": text} for column, text in columns],
+            "columns": [_column(name, column, text, {*details} - several) for column, text in columns],
             "rows": found[:ROWS_MAX],
             "rows_left_out": max(0, len(found) - ROWS_MAX),
             "summary": [[label, _plain(value)] for label, value in summary],
@@ -105,7 +117,19 @@ class Run(NamedTuple):
             "advice": list(advice),
         }
         self.warehouse.write_report(name, document)
+        if self.alerts is not None:
+            self.alerts.judge(document, found)
         return {"rows": len(found)}
+
+
+def _column(report: str, name: str, text: str, details: "Collection[str]") -> dict[str, Any]:
+    """Return what a report says of one of its columns: also whether people see it, and how its words are coloured."""
+    column: dict[str, Any] = {"name": name, "help": text}
+    if name in details:
+        column["detail"] = True
+    if VERDICTS.get(report, ("", ()))[0] == name:
+        column |= {kind: list(words(report, kind)) for kind in ("bad", "good")}
+    return column
 
 
 def iso(when: datetime) -> str:

@@ -6,11 +6,10 @@ from datetime import datetime
 from time import monotonic
 from typing import Any
 
-from pybroker.spark.pipeline.failure import BAD_DATA, USAGE, FailureError
-from pybroker.spark.pipeline.files import octets_waiting
+from pybroker.spark.pipeline.failure import BAD_DATA, UNTOLD, USAGE, FailureError
+from pybroker.spark.pipeline.files import waiting
 from pybroker.spark.pipeline.jobs import JOBS, REPORTS
 from pybroker.spark.pipeline.run import Run, Window, iso
-from pybroker.spark.pipeline.schemas import RAW
 from pybroker.spark.pipeline.tables import LOGS, STAGING, Warehouse
 
 
@@ -30,8 +29,7 @@ def run(given: argparse.Namespace, since: datetime, until: datetime, now: dateti
         warehouse.sweep()
         if not given.quiet:
             sys.stderr.write("starting Spark\n")
-        octets = octets_waiting(given.telemetry, warehouse.state()) if "ingest" in names else 0
-        with session.session(given.master, given.remote, warehouse.folder / LOGS, octets) as spark:
+        with session.session(given.master, given.remote, warehouse.folder / LOGS) as spark:
             remote.prepare(spark, warehouse.folder / STAGING)
             return perform(Run(spark, warehouse, given.telemetry, window, given.quiet), names)
 
@@ -42,8 +40,9 @@ def perform(run: Run, names: list[str]) -> dict[str, Any]:
     from pyspark.errors import PySparkException  # noqa: PLC0415 - likewise
 
     from pybroker.spark.pipeline import jobs  # noqa: PLC0415 - beside what it needs
+    from pybroker.spark.pipeline.alerts.alerts import Alerts  # noqa: PLC0415 - likewise
 
-    told, lines = {}, []
+    run, told, lines = run._replace(alerts=Alerts.of(run.warehouse)), {}, []
     for name in names:
         run.say(f"{name}: {JOBS[name]}")
         began_s = monotonic()
@@ -64,7 +63,9 @@ def perform(run: Run, names: list[str]) -> dict[str, Any]:
     bad = told.get("ingest", {}).get("bad lines", 0)
     if bad:
         lines.append(f"{bad} lines were invalid and are kept in {run.warehouse.folder / '_bad'}")
-    return {"result": "ok", "jobs": told, "message": "\n".join(lines)}
+    failed = run.alerts.deliver() if run.alerts is not None else []
+    code = {"exit_code": UNTOLD} if failed else {}
+    return {"result": "ok", "jobs": told, **code, "message": "\n".join([*lines, *failed])}
 
 
 def _plan(warehouse: Warehouse, given: argparse.Namespace, names: list[str], window: Window) -> dict[str, Any]:
@@ -72,10 +73,11 @@ def _plan(warehouse: Warehouse, given: argparse.Namespace, names: list[str], win
     lines = [f"from {iso(window.since)} to {iso(window.until)}, warehouse {warehouse.folder}"]
     for name in names:
         if name == "ingest":
-            from pybroker.spark.pipeline import status  # noqa: PLC0415 - only here
-
-            waiting = status.waiting(warehouse, given.telemetry)
-            found = [(table, waiting[table]) for table in RAW if waiting[table]]
+            found = [
+                (table, len(files.parts))
+                for table, files in waiting(given.telemetry, warehouse.state()).items()
+                if files.parts
+            ]
             lines += [f"ingest: {table}: {n} file{'s' * (n != 1)}" for table, n in found] or ["ingest: no files"]
         elif name in REPORTS:
             lines.append(f"{name}: write {warehouse.folder / '_reports' / name}.json")

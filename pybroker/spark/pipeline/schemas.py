@@ -30,13 +30,18 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """`key` and `ts` tell rows apart; within a date they are sorted by `key`. There is one row for each `grain`."""
+    """`identity` tells rows apart, and is their order within a file. There is one row for each `grain`."""
 
     name: str
     grain: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
     days_kept: int
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return the key and the time, and the order where rows have one: where a clock was set back, times repeat."""
+        return (*self.key, "ts", *(column.name for column in self.columns if column.name == "seq"))
 
     def struct(self) -> "StructType":
         """Return it as Spark's type, with the partition column `date` at the end."""
@@ -265,6 +270,8 @@ _QUEUE_COLUMNS: Final = _minute(
     ("discarded", "BIGINT", "messages that the queue had when it was deleted"),
     ("deleted", "BOOLEAN", "whether the queue was deleted by then"),
     ("last_ts", "TIMESTAMP", "time of the last sample"),
+    ("last_epoch", "BIGINT", "its epoch"),
+    ("last_seq", "BIGINT", "its seq: where a clock was set back, the last by these, not by time"),
     ("samples", "BIGINT", "number of samples"),
 )
 QUEUE_1M: Final = Table("queue_1m", "queue and minute", ("node", "vhost", "queue"), _QUEUE_COLUMNS, REST_KEPT)
@@ -285,6 +292,8 @@ CONNECTION_1M: Final = Table(
         ("blocked_ms", "BIGINT", "time blocked by alarms, in ms"),
         ("flow_ms", "BIGINT", "time in flow control, in ms"),
         ("flow_cause", "STRING", "last cause of flow control"),
+        ("publish", "BIGINT", "messages published"),
+        ("deliver", "BIGINT", "messages delivered"),
         ("samples", "BIGINT", "number of samples"),
     ),
     REST_KEPT,
@@ -307,6 +316,7 @@ NODE_1M: Final = Table(
         ("publish", "BIGINT", "messages published"),
         ("returned", "BIGINT", "messages returned to their publisher"),
         ("unroutable", "BIGINT", "messages dropped because they reached no queue"),
+        ("cpu_ms", "BIGINT", "processor time that the node used, in ms"),
         ("samples", "BIGINT", "number of samples"),
     ),
     REST_KEPT,

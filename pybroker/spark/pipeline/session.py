@@ -5,12 +5,14 @@ a virtual machine is started for nothing.
 """
 
 import contextlib
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.spark.pipeline import java, remote as elsewhere
 from pybroker.spark.pipeline.failure import UNAVAILABLE, USAGE, FailureError
@@ -27,15 +29,18 @@ MEMORY_OCTETS_MIN: Final = 1 << 30
 LOG_FILE: Final = "spark.log"
 # A job of seconds is cheapest without the second compiler and with one collector: 40 % less CPU.
 JVM_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
-# One of minutes earns what the second compiler costs, many times.
-JVM_OPTIONS_LARGE: Final = "-XX:+UseSerialGC -XX:-UsePerfData"
-LARGE_OCTETS: Final = 256 << 20
+# One that lives on earns what the second compiler costs.
+JVM_OPTIONS_LASTING: Final = "-XX:+UseSerialGC -XX:-UsePerfData"
+TASKS: Final = "pybroker_tasks"
 LOCAL: Final = {
-    "spark.driver.memory": "1g",
+    "spark.driver.memory": "768m",
     "spark.driver.extraJavaOptions": JVM_OPTIONS,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",
+    # Rows of so many queues are added up by key, and so many of one queue looked at, before they are sorted on disk.
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1000",
+    "spark.sql.windowExec.buffer.in.memory.threshold": "65536",
 }
 QUIET: Final = {
     "spark.ui.enabled": "false",
@@ -51,13 +56,15 @@ ALWAYS: Final = {
 
 
 @contextlib.contextmanager
-def session(master: str | None, remote: str | None, log_folder: Path, octets: int = 0) -> "Iterator[SparkSession]":
-    """Yield a session for so much to read, and end it. Raises FailureError when one cannot be had."""
+def session(
+    master: str | None, remote: str | None, log_folder: Path, *, is_lasting: bool = False
+) -> "Iterator[SparkSession]":
+    """Yield a session, and end it. Raises FailureError when one cannot be had."""
     check_packages()
     from pyspark.errors import PySparkException  # noqa: PLC0415 - takes a moment
 
     try:
-        spark = _open(master, remote, log_folder, local_settings(octets))
+        spark = _open(master, remote, log_folder, local_settings(is_lasting=is_lasting))
     except (PySparkException, OSError, RuntimeError) as error:
         first = str(error).strip().partition("\n")[0]
         raise FailureError(f"Spark did not start: {first} (see {log_folder / LOG_FILE})", UNAVAILABLE) from error
@@ -65,6 +72,54 @@ def session(master: str | None, remote: str | None, log_folder: Path, octets: in
         yield spark
     finally:
         spark.stop()
+
+
+def in_tasks(
+    spark: "SparkSession", work: Callable[[Any], Any], items: Sequence[Any], *modules: ModuleType
+) -> list[Any]:
+    """Do work for each item in a task of its own; return the results, which have to be JSON.
+
+    The code of `modules` goes with it: a Connect server, or an executor, may not have ours.
+    """
+    if not items:
+        return []
+
+    # The one way from Arrow to a task that asks for no pandas. Classes that are made here go by value, too.
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition  # noqa: PLC0415 - takes a moment
+
+    class Tasks(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return TASKS
+
+        def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002 - Spark's
+            return Reader()
+
+    class Reader(DataSourceReader):
+        def partitions(self) -> Sequence[InputPartition]:
+            return [InputPartition(n) for n in range(len(items))]
+
+        def read(self, partition: InputPartition) -> Iterator[tuple[int, str]]:
+            yield partition.value, json.dumps(work(items[partition.value]))
+
+    with _by_value(modules):
+        spark.dataSource.register(Tasks)
+        found = spark.read.format(TASKS).schema("n BIGINT, result STRING").load().collect()
+    results = {row.n: json.loads(row.result) for row in found}
+    return [results[n] for n in range(len(items))]
+
+
+@contextlib.contextmanager
+def _by_value(modules: Sequence[ModuleType]) -> Iterator[None]:
+    from pyspark import cloudpickle  # noqa: PLC0415 - takes a moment
+
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def check_packages() -> None:
@@ -115,9 +170,9 @@ def check_memory() -> None:
         raise FailureError(text, UNAVAILABLE)
 
 
-def local_settings(octets: int) -> dict[str, str]:
-    """Return the settings of a virtual machine of ours, by how much there is to read."""
-    return LOCAL | ({"spark.driver.extraJavaOptions": JVM_OPTIONS_LARGE} if octets >= LARGE_OCTETS else {})
+def local_settings(*, is_lasting: bool) -> dict[str, str]:
+    """Return the settings of a virtual machine of ours, by whether it lives for longer than a run."""
+    return LOCAL | ({"spark.driver.extraJavaOptions": JVM_OPTIONS_LASTING} if is_lasting else {})
 
 
 def _open(master: str | None, remote: str | None, log_folder: Path, local: dict[str, str]) -> "SparkSession":

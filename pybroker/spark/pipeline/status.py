@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pybroker.spark.pipeline.files import waiting
 from pybroker.spark.pipeline.jobs import JOBS
 from pybroker.spark.pipeline.jobs.limit_advice import mib
 from pybroker.spark.pipeline.run import iso
-from pybroker.spark.pipeline.schemas import RAW, TABLES
+from pybroker.spark.pipeline.schemas import TABLES
 from pybroker.spark.pipeline.tables import Warehouse
 
 
@@ -23,7 +24,7 @@ def status(folder: Path, journal: Path, now: datetime) -> dict[str, Any]:
         octets = sum(path.stat().st_size for path in (folder / name).rglob("*.parquet")) if dates else 0
         if dates:
             tables[name] = {"dates": len(dates), "from": str(dates[0]), "to": str(dates[-1]), "octets": octets}
-    files = waiting(warehouse, journal)
+    files = {name: len(found.parts) for name, found in waiting(journal, state).items()}
     lag_s = _lag_s(state, journal)
     lines = [f"Warehouse: {folder}", f"Telemetry: {journal}"]
     if any(jobs.values()):
@@ -36,17 +37,6 @@ def status(folder: Path, journal: Path, now: datetime) -> dict[str, Any]:
     lines.append(f"Files waiting: {sum(files.values())}" + (f", behind by {lag_s} s" if lag_s else ""))
     facts = {"warehouse": str(folder), "telemetry": str(journal), "jobs": jobs, "tables": tables}
     return {**facts, "files_waiting": files, "lag_s": lag_s, "message": "\n".join(lines)}
-
-
-def waiting(warehouse: Warehouse, journal: Path) -> dict[str, int]:
-    """Return how many journal files of each table are not in yet, or are still written to."""
-    known = warehouse.state().get("files", {})
-    found = {}
-    for table in RAW:
-        read = known.get(table, {})
-        closed = [path for path in (journal / table).glob("*.ndjson") if path.name not in read]
-        found[table] = len(closed) + len([*(journal / table).glob("*.ndjson.open")])
-    return found
 
 
 def _told(job: dict[str, Any] | None) -> str:

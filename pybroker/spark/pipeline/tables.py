@@ -15,7 +15,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +25,6 @@ from pybroker.spark.pipeline.replacement import PARTITION, Replacement, stage, s
 from pybroker.spark.pipeline.schemas import RAW, TABLES, Table
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 STATE: Final = "_state.json"
@@ -73,71 +72,18 @@ class Warehouse:
         reader = spark.read.schema(table.struct()).option("basePath", str(self.folder / table.name))
         return reader.parquet(*folders)
 
-    def count(self, table: str, dates: Iterable[date]) -> int:
-        """Return how many rows these dates of a table have, as the files say."""
-        from pyarrow import parquet  # noqa: PLC0415 - takes a moment
+    def change(self, table: Table, make: "Callable[[Path, str], Mapping[date, datetime]]") -> None:
+        """Replace dates of a table: `make` has them made in a folder, with a number that its files have.
 
-        files = [path for day in set(dates) for path in self.partition(table, day).glob("*.parquet")]
-        return sum(parquet.read_metadata(path).num_rows for path in files)
-
-    def write(self, frame: "DataFrame", table: Table, dates: Iterable[date], *, is_partitioned: bool = False) -> None:
-        """Replace these dates of a table by the frame's rows, sorted, a file each; one without rows is gone then.
-
-        The frame may read the dates that it replaces. With `is_partitioned` its partitions are written as they are, a
-        file for each date of each.
+        It returns from when on each of them has other rows; those without any go.
         """
         self.finish()
         staging = self.folder / STAGING / f"{table.name}.{os.getpid()}"
-        names = [column.name for column in table.columns]
-        rows = frame.select(*names, "date")
-        rows = (rows if is_partitioned else rows.repartition("date")).sortWithinPartitions("date", *table.key, "ts")
-        try:
-            rows.write.mode("overwrite").partitionBy("date").parquet(str(staging))
-            self._replace(table.name, staging, dates)
-        finally:
-            # A replacement that was decided, and could not be placed, is placed later.
-            if self.state().get("replacing", {}).get("staged") != staging.name:
-                shutil.rmtree(staging, ignore_errors=True)
-
-    def add(self, table: Table, by_day: "Mapping[date, pa.Table]") -> int:
-        """Add rows of some dates that are not there yet; return how many. Costs no more with more there."""
-        from pybroker.spark.pipeline import increments  # noqa: PLC0415 - loads pyarrow
-
-        added: dict[date, pa.Table] = {}
-        for day, rows in by_day.items():
-            names, there = [*table.key, "ts"], increments.parts(self.partition(table.name, day))
-            first, last = (bound.as_py() for bound in _bounds(rows))
-            key = rows.select(names).schema
-            seen = increments.read(there, key, since=first, until=last + timedelta(microseconds=1))
-            new = increments.unseen(rows, seen, names)
-            if new.num_rows:
-                added[day] = new
-        if added:
-            since = {day: _bounds(rows)[0].as_py() for day, rows in added.items()}
-            self._increment(table, added, since, {})
-        return sum(rows.num_rows for rows in added.values())
-
-    def renew(self, table: Table, day: date, rows: "pa.Table", since: datetime, hot: datetime) -> None:
-        """Replace the rows of a date from `since` on; those from `hot` on are soon replaced once more."""
-        self._increment(table, {day: rows}, {day: since}, {"since": since, "hot": hot})
-
-    def _increment(
-        self,
-        table: Table,
-        by_day: "Mapping[date, pa.Table]",
-        since: Mapping[date, datetime],
-        how: Mapping[str, datetime],
-    ) -> None:
-        from pybroker.spark.pipeline import increments  # noqa: PLC0415 - loads pyarrow
-
-        self.finish()
-        staging = self.folder / STAGING / f"{table.name}.{os.getpid()}"
         shutil.rmtree(staging, ignore_errors=True)
-        number = _next_stamp(self.state(), self.now)
-        for day, rows in by_day.items():
-            here, new = self.partition(table.name, day), staging / f"{PARTITION}{day}"
-            increments.stage(here, new, rows, [*table.key, "ts"], number, **how)
-        self._replace(table.name, staging, by_day, {str(day): _ms(when) for day, when in since.items()})
+        staging.mkdir(parents=True)
+        since = make(staging, str(_next_stamp(self.state(), self.now)))
+        if since:
+            self._replace(table.name, staging, since, {str(day): _ms(when) for day, when in since.items()})
         shutil.rmtree(staging, ignore_errors=True)
 
     def _replace(
@@ -252,16 +198,22 @@ class Warehouse:
         """Remove dates older than their table keeps them; return how many of each."""
         today, gone = self.now.date(), {}
         for table in TABLES.values():
-            old = [day for day in self.dates(table.name) if day < today - timedelta(days=table.days_kept)]
+            oldest = today - timedelta(days=table.days_kept)
+            old = [day for day in self.dates(table.name) if day < oldest]
             for day in old:
                 self._discard(self.partition(table.name, day))
             if old:
-                for kind in ("made", "since"):
-                    known = self.state().get(kind, {}).get(table.name, {})
-                    left = {day: ms for day, ms in known.items() if date.fromisoformat(day) not in old}
-                    self.note(kind, table.name, left)
                 gone[table.name] = len(old)
+            self._forget(table.name, str(oldest))
         return gone
+
+    def _forget(self, table: str, oldest: str) -> None:
+        """Forget what is noted of older dates of a table: also of those that a run removed that was killed then."""
+        for kind in ("made", "since"):
+            known = self.state().get(kind, {}).get(table, {})
+            left = {day: ms for day, ms in known.items() if day >= oldest}
+            if left != known:
+                self.note(kind, table, left)
 
     def _discard(self, folder: Path) -> None:
         """Remove a folder that readers see: it is there whole, or not at all."""
@@ -320,13 +272,6 @@ def _changed(state: Mapping[str, Any], table: str, days: Iterable[str], since: M
         after = {str(date.fromisoformat(day) + timedelta(days=1)) for day in days}
         found |= dict.fromkeys(sorted(after & set(mine) - set(found)), 0)
     return found
-
-
-def _bounds(rows: "pa.Table") -> tuple[Any, Any]:
-    import pyarrow.compute as pc  # noqa: PLC0415 - takes a moment
-
-    found = pc.min_max(rows["ts"])
-    return found["min"], found["max"]
 
 
 def _ms(when: datetime) -> int:

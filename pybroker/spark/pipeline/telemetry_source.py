@@ -1,43 +1,29 @@
-"""The daemon's files as a source for Spark: blocks of lines become Arrow batches, a tenth of what Spark's reader costs.
+"""The daemon's files become rows of a date: lines are read as Arrow's columns, at a tenth of what Spark's reader costs.
 
-Files are read in ranges of octets, a line by the range that it begins in, so that every core has its part of a large
-one. A line that is no row of its table is a row with nothing but its text. Knows neither the tables nor the warehouse,
-and no module of ours: it goes to executors as it stands, which need pyarrow and nothing of pybroker.
+A line that is no row of its table is kept with the file it is of. Some megabytes are read and written at a time, so a
+date of any size takes little memory. Knows neither the tables nor the warehouse: it goes to Spark's executors as it
+stands, which need pyarrow and nothing of pybroker.
 """
 
-import contextlib
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
-from pyspark import cloudpickle
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+# Names, not the module: it would go to executors whole, and has names of modules that they lack.
+from pybroker.spark.pipeline.increments import bounds, extend
 
-SOURCE: Final = "pybroker_journal"
 OPEN: Final = ".open"
-# Columns behind those of the table: the day of the file, the text of a line that is no row and the file it is of.
-DATE: Final = "date"
-TEXT: Final = "_text"
-FILE: Final = "_file"
 BLOCK_OCTETS: Final = 4 << 20
-# Input that is no larger is read by this process at once: starting another one takes longer.
-HERE_OCTETS: Final = 8 << 20
-# A task of a hundredth of a second costs more to start than to do; one of a minute keeps the other cores waiting.
-SPLIT_OCTETS_MIN: Final = 1 << 20
-SPLIT_OCTETS_MAX: Final = 64 << 20
-SPLITS: Final = 4
-# Of a split that is garbage throughout, so much text is kept; lines on top are counted.
+# Lines of so many octets are sorted and written together: a hundred thousand rows.
+WRITTEN_OCTETS: Final = 32 << 20
+# Of a file that is garbage throughout, so much text is kept; lines on top are counted.
 TEXT_OCTETS_MAX: Final = 1 << 20
 DAY_MS: Final = 86_400_000
 BLANKS: Final = b" \t\r\n"
@@ -46,97 +32,97 @@ BLANKS: Final = b" \t\r\n"
 class Piece(NamedTuple):
     """The lines of a file that begin within a range of octets."""
 
-    path: str
+    path: Path
     start: int
     end: int
 
 
-def read(
-    spark: "SparkSession", paths: Sequence[Path], struct: StructType, key: Sequence[str], version: int
-) -> "DataFrame":
-    """Return the rows of a table, `struct` with its date at the end, that files hold; bad lines have `_text`, `_file`.
+class Day(NamedTuple):
+    """A date of a table, the lines that are added to it, and the folders that it has and is to have."""
 
-    A line is bad if it is no JSON object, is not of the version, has a column of another type, lacks `ts` or all of the
-    `key`, is of another day than the file, or is not UTF-8. A last line without an end is left out of a file still
-    written to. Raises OSError.
+    day: date
+    pieces: list[Piece]
+    here: Path
+    new: Path
+
+
+class Added(NamedTuple):
+    """Figures of a date: lines, new rows, the earliest of these in ms since 1970, and lines that are none.
+
+    `texts` has these by file, and by the octet at which its piece begins, so that those of an earlier piece stay.
     """
-    whole = StructType([*struct.fields, StructField(TEXT, StringType()), StructField(FILE, StringType())])
-    options = {"paths": json.dumps([str(path) for path in paths]), "key": json.dumps([*key]), "line": str(version)}
-    if sum(found(path).stat().st_size for path in paths) <= HERE_OCTETS:
-        reader = JournalSource(options).reader(whole)
-        batches = [batch for partition in reader.partitions() for batch in reader.read(partition)]
-        return spark.createDataFrame(pa.Table.from_batches(batches, to_arrow_schema(whole, timezone="UTC")), whole)
-    register(spark)
-    return spark.read.format(SOURCE).schema(whole).options(**options).load()
+
+    lines: int
+    rows: int
+    since_ms: int
+    bad: int
+    texts: dict[str, list[str]]
 
 
-def register(spark: "SparkSession") -> None:
-    """Have a session know the source."""
-    with by_value():
-        spark.dataSource.register(JournalSource)
+def add(day: Day, parser: "LineParser", identity: Sequence[str], number: str) -> Added:
+    """Make the folder that a date is to be replaced by, if there are new rows; they have the `number` in their files.
+
+    Raises OSError.
+    """
+    added = Added(0, 0, 0, 0, {})
+    # A task may run twice, even at once: the first that is done counts.
+    mine, here = day.new.with_name(f"{day.new.name}.{uuid.uuid4().hex}"), day.here
+    for count, (lines, rows) in enumerate(_gathered(day, parser, added.texts)):
+        new = mine / str(count)
+        lacking = extend(here, new, rows, identity, f"{number}.{count:04}") if rows.num_rows else rows
+        bad = lines - rows.num_rows
+        added = added._replace(lines=added.lines + lines, bad=added.bad + bad)
+        if lacking.num_rows:
+            since_ms = int(bounds(lacking)[0].timestamp() * 1000)
+            earliest_ms = min(since_ms, added.since_ms) if added.rows else since_ms
+            added = added._replace(rows=added.rows + lacking.num_rows, since_ms=earliest_ms)
+            here = new
+    if added.rows:
+        _place(here, day.new)
+    shutil.rmtree(mine, ignore_errors=True)
+    return added
 
 
-@contextlib.contextmanager
-def by_value() -> Iterator[None]:
-    """Have what is pickled meanwhile go with its code: a Connect server, or an executor, may not have our modules."""
-    module = sys.modules[__name__]
-    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+def _place(made: Path, new: Path) -> None:
     try:
-        yield
-    finally:
-        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+        made.rename(new)
+    except OSError:
+        if not new.exists():
+            raise
 
 
-class JournalSource(DataSource):
-    """Spark's entry point; call `read`."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the format."""
-        return SOURCE
-
-    def reader(self, schema: StructType) -> "JournalReader":
-        """Return what reads the files."""
-        given = self.options
-        parser = LineParser(to_arrow_schema(schema, timezone="UTC"), json.loads(given["key"]), int(given["line"]))
-        return JournalReader(json.loads(given["paths"]), parser)
-
-
-class JournalReader(DataSourceReader):
-    """A task for each split."""
-
-    def __init__(self, paths: list[str], parser: "LineParser") -> None:
-        self._paths = paths
-        self._parser = parser
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """Return the splits, by the sizes that files have now."""
-        sizes = {path: found(Path(path)).stat().st_size for path in self._paths}
-        return [InputPartition(pieces) for pieces in split(sizes)]
-
-    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split."""
+def _gathered(day: Day, parser: "LineParser", texts: dict[str, list[str]]) -> Iterator[tuple[int, pa.Table]]:
+    """Yield a number of lines and the rows that they are, some at a time; put those that are none into `texts`."""
+    lines, octets, rows = 0, 0, [parser.schema.empty_table()]
+    for piece in day.pieces:
+        name = piece.path.name.removesuffix(OPEN)
+        file = f"{name}.{piece.start}" if piece.start else name
         octets_left = TEXT_OCTETS_MAX
-        for path, start, end in partition.value or ():
-            name = Path(path).name
-            for block in blocks(Path(path), start, end):
-                for lines in self._parser.parse(block, date.fromisoformat(name[:8])):
-                    if isinstance(lines, pa.Table):
-                        yield from lines.combine_chunks().to_batches()
-                    else:
-                        octets_left -= sum(map(len, lines))
-                        yield self._parser.bad(lines if octets_left >= 0 else [None] * len(lines), name)
+        for block in blocks(*piece):
+            octets += len(block)
+            for found in parser.parse(block, day.day):
+                if isinstance(found, pa.Table):
+                    lines += found.num_rows
+                    rows.append(found)
+                    continue
+                lines += len(found)
+                octets_left -= sum(map(len, found))
+                if octets_left >= 0:
+                    texts.setdefault(file, []).extend(line.decode(errors="replace") for line in found)
+            if octets >= WRITTEN_OCTETS:
+                yield lines, pa.concat_tables(rows)
+                lines, octets, rows = 0, 0, [parser.schema.empty_table()]
+    yield lines, pa.concat_tables(rows)
 
 
 class LineParser:
-    """Reads lines of a table as Arrow's columns; `schema` is that of the table, its date, text and file."""
+    """Reads lines of a table as Arrow's columns; `schema` is that of its files, `key` what a row has to have."""
 
     def __init__(self, schema: pa.Schema, key: Sequence[str], version: int) -> None:
-        self._schema = schema
+        self.schema = schema
         self._needed = key
         self._version = version
-        columns = [field for field in schema if field.name not in {DATE, TEXT, FILE}]
-        line = [pa.field("ts", pa.int64()) if field.name == "ts" else field for field in columns]
+        line = [pa.field("ts", pa.int64()) if field.name == "ts" else field for field in schema]
         self._line = pa.schema([pa.field("v", pa.int64()), *line])
 
     def parse(self, block: bytes, day: date) -> Iterator[pa.Table | list[bytes]]:
@@ -155,14 +141,6 @@ class LineParser:
             elif line := part.strip(BLANKS):
                 table = self._table(line) if line != part else None
                 yield from [[line]] if table is None else self._judge(table, line, day)
-
-    def bad(self, lines: Sequence[bytes | None], file: str) -> pa.RecordBatch:
-        """Return bad lines of a file as rows; those whose text is not kept are None."""
-        texts = [None if line is None else line.decode(errors="replace") for line in lines]
-        columns = {TEXT: pa.array(texts, pa.string())}
-        columns[FILE] = pa.array([file] * len(lines), pa.string())
-        nothing = [columns.get(field.name, pa.nulls(len(lines), field.type)) for field in self._schema]
-        return pa.record_batch(nothing, schema=self._schema)
 
     def _table(self, part: bytes) -> pa.Table | None:
         """Return a row for each line; None if that is not what lines are."""
@@ -195,42 +173,14 @@ class LineParser:
             yield [line for line, is_good in zip(part.split(b"\n"), good.to_pylist(), strict=False) if not is_good]
             table = table.filter(good)
         if count:
-            made: Mapping[str, Any] = {
-                "ts": pc.multiply(table["ts"], 1000).cast(self._schema.field("ts").type),
-                DATE: pa.repeat(pa.scalar(day), count),
-            }
-            columns = [
-                made[field.name]
-                if field.name in made
-                else pa.nulls(count, field.type)
-                if field.name in {TEXT, FILE}
-                else table[field.name]
-                for field in self._schema
-            ]
-            yield pa.table(columns, schema=self._schema)
+            ts = pc.multiply(table["ts"], 1000).cast(self.schema.field("ts").type)
+            columns = [ts if field.name == "ts" else table[field.name] for field in self.schema]
+            yield pa.table(columns, schema=self.schema)
 
 
 def found(path: Path) -> Path:
     """Return the path, or that which a file that was written to has since it is closed."""
     return path if path.exists() else path.with_name(path.name.removesuffix(OPEN))
-
-
-def split(sizes: Mapping[str, int]) -> list[list[Piece]]:
-    """Return tasks of about equal size: small files together, large ones in pieces."""
-    octets = min(max(-(-sum(sizes.values()) // SPLITS), SPLIT_OCTETS_MIN), SPLIT_OCTETS_MAX)
-    tasks: list[list[Piece]] = []
-    room = 0
-    for path, size in sizes.items():
-        start = 0
-        while start < size:
-            if not room:
-                tasks.append([])
-                room = octets
-            end = min(start + room, size)
-            tasks[-1].append(Piece(path, start, end))
-            room -= end - start
-            start = end
-    return tasks
 
 
 def blocks(path: Path, start: int, end: int) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """Streaming read of a queue: drain, spool, acknowledge; then Spark reads the spool, as often as it likes.
 
-An offset is {"segment": N}: all segments up to N. It stands in checkpoints, so its form is kept.
+An offset is {"segment": N, "queue": ..., "virtual_host": ..., "spool": ID}: all segments up to N, of this queue and
+this spool. It stands in checkpoints, so its form is kept. Older ones have a segment alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,9 +13,10 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from pybroker.client.errors import AmqpError, ClientError
 from pybroker.spark.options import SourceOptions
 from pybroker.spark.parse.columns import Assembler
-from pybroker.spark.readers.spool import Spool, read_segment
+from pybroker.spark.readers.spool import Spool, SpoolError, describe, read_segment
 
 if TYPE_CHECKING:
     from pybroker.spark.readers.drain import Drain
@@ -39,9 +41,11 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, schema: StructType, options: SourceOptions) -> None:
         self._schema = schema
         self._options = options
-        source = {"queue": options.queue, "virtual_host": options.client.virtual_host}
-        self._spool = Spool(options.spool_location, source)
+        self._source = {"queue": options.queue, "virtual_host": options.client.virtual_host}
+        self._spool = Spool(options.spool_location, self._source)
         self._draining: Drain | None = None
+        # With a bound, how many messages may still be taken; None until the broker could tell.
+        self._is_bounded = False
         self._left: int | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -51,18 +55,23 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - the name is Spark's
         """Return the offset before the first segment: one may be left of a query that was killed before a batch."""
         numbers = self._open().numbers()
-        return {"segment": numbers[0] - 1 if numbers else 0}
+        return self._offset(numbers[0] - 1 if numbers else 0)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Return the offset up to which there is something, after draining the queue if there was nothing."""
+        """Return the offset up to which there is something, after draining the queue if there was nothing.
+
+        Raises SpoolError if the checkpoint is another queue's or another spool's; AmqpError, ClientError, OSError.
+        """
         spool = self._open()
-        done: int = start["segment"]
+        done = self._segment(start)
         limit_rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         left_over = [number for number in spool.numbers() if number > done]
         if left_over:
-            return {"segment": self._up_to(left_over, limit_rows)}
+            return self._offset(self._up_to(left_over, limit_rows))
         wait_s = self._options.max_wait_s
-        if self._left is not None:
+        if self._is_bounded:
+            if self._left is None:
+                self._left = self._drain.count()
             wait_s = 0.0
             limit_rows = self._left if limit_rows is None else min(limit_rows, self._left)
             if not limit_rows:
@@ -70,7 +79,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         taken = self._drain.run(done + 1, limit_rows, wait_s)
         if self._left is not None:
             self._left = self._left - taken if taken else 0
-        return {"segment": max([done, *spool.numbers()])}
+        return self._offset(spool.numbers()[-1]) if taken else start
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Return what maxMessagesPerTrigger says."""
@@ -78,20 +87,37 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Note how many messages wait: later ones belong to another run, however fast they come."""
+        """Note how many messages wait: later ones belong to another run, however fast they come.
+
+        If the broker is away, a query that is run again first reads what its spool has. Raises as `latestOffset`.
+        """
         self._open()
-        self._left = self._drain.poll()
+        self._is_bounded = True
+        try:
+            self._left = self._drain.poll()
+        except (AmqpError, ClientError, OSError) as error:
+            if not self._drain.may_pass(error):
+                raise
+            self._drain.close()
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Return how far the spool is, and what the queue had left when it was looked at last."""
-        numbers = self._spool.numbers()
-        return {"segment": numbers[-1] if numbers else 0, "messages_ready": self._drain.messages_ready}
+        """Return how far the spool is, and the figures of a progress report (man/pybroker-spark.7, MONITORING)."""
+        spool = self._spool
+        numbers = spool.numbers()
+        return {
+            "segment": numbers[-1] if numbers else 0,
+            "messages_ready": self._drain.messages_ready,
+            "spool_segments": len(numbers),
+            "spool_octets": sum(map(spool.octets, numbers)),
+            "redelivered": spool.redelivered,
+        }
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the tasks: the same ones for the same segments, so that a sink's message ids stay."""
+        self._open()
         tasks: list[list[str]] = []
         octets = 0
-        for number in range(start["segment"] + 1, end["segment"] + 1):
+        for number in range(self._segment(start) + 1, self._segment(end) + 1):
             size = self._spool.octets(number)
             if not tasks or octets + size > TASK_OCTETS or len(tasks[-1]) == TASK_SEGMENTS:
                 tasks.append([])
@@ -109,7 +135,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: dict[str, Any]) -> None:
         """Remove what the sink has."""
-        self._open().remove(end["segment"])
+        spool = self._open()
+        spool.remove(self._segment(end))
 
     def stop(self) -> None:
         """Let go of the broker and of the spool."""
@@ -129,6 +156,19 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
             self._draining = Drain(self._options, self._spool)
         return self._draining
+
+    def _offset(self, segment: int) -> dict[str, Any]:
+        """Return an offset, as it stands in checkpoints from now on."""
+        return {"segment": segment, **self._source} | ({"spool": self._spool.id} if self._spool.id else {})
+
+    def _segment(self, offset: dict[str, Any]) -> int:
+        """Return an offset's segment. Raises SpoolError if it is of another queue, or another spool."""
+        of = {name: offset.get(name, value) for name, value in self._source.items()}
+        if of != self._source:
+            text = f"the checkpoint is of {describe(of)}, the query reads {describe(self._source)}"
+            raise SpoolError(f"{text}: each query needs its own checkpointLocation")
+        self._spool.belong_to(offset.get("spool", ""))
+        return int(offset["segment"])
 
     def _up_to(self, numbers: list[int], limit: int | None) -> int:
         """Return the last of these segments that the limit lets in; the first one always."""

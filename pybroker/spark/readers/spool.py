@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import time
+import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,7 @@ _UNFINISHED: Final = ".tmp"
 _LOCK: Final = "drainer.lock"
 _SOURCE: Final = "source.json"
 _POLL_S: Final = 0.1
+_ID_DIGITS: Final = 16
 
 
 class SpoolError(Exception):
@@ -38,11 +40,16 @@ class SpoolError(Exception):
 class Spool:
     """One query's segments. Only one process at a time holds it open; readers of segments need only their paths.
 
-    `source` says what they are of, e.g. {"queue": "orders"}: a folder keeps to its first one.
+    `source` says what they are of, e.g. {"queue": "orders"}: a folder keeps to the one that claimed it. `id` is the
+    folder's own, and stands in the offsets of the query; "" until the folder is claimed, or if it is an old one.
+    `redelivered` counts the messages written that the broker had delivered before.
     """
 
     def __init__(self, folder: str, source: dict[str, str]) -> None:
         self.folder = Path(folder)
+        self.is_claimed = False
+        self.redelivered = 0
+        self.id = ""
         self._source = source
         self._lock: int | None = None
 
@@ -63,6 +70,28 @@ class Spool:
             self.close()
             raise
 
+    def belong_to(self, id_: str) -> None:
+        """Check that the folder is the one of this id; one that nobody has claimed will get it. Raises SpoolError."""
+        if not self.is_claimed:
+            self.id = id_
+        elif id_ not in ("", self.id):
+            text = f"spoolLocation {self.folder} is the spool {self.id or 'of an older version'}"
+            raise SpoolError(f"{text}, the checkpoint's is {id_}: use the two that belong together")
+
+    def claim(self) -> None:
+        """Note whose folder it is from now on. Twice is no error. Raises OSError."""
+        assert self._lock is not None
+        if self.is_claimed:
+            return
+        self.id = self.id or uuid.uuid4().hex[:_ID_DIGITS]
+        path = self.folder / _SOURCE
+        unfinished = path.with_suffix(_UNFINISHED)
+        unfinished.write_text(json.dumps(self._source | {"id": self.id}, sort_keys=True) + "\n", encoding="utf-8")
+        _sync(unfinished, os.O_RDONLY)
+        unfinished.rename(path)
+        self._sync_folder()
+        self.is_claimed = True
+
     def close(self) -> None:
         """Let others take the folder."""
         if self._lock is not None:
@@ -82,20 +111,22 @@ class Spool:
 
         None is made of no messages. If `batches` raises, nothing is left behind. Raises OSError.
         """
-        assert self._lock is not None
+        self.claim()
         assert not self.path(number).exists()
         unfinished = self.folder / f"{number:0{_DIGITS}d}{_UNFINISHED}"
-        rows = 0
+        rows = redelivered = 0
         try:
             # Arrow writes by itself, without a copy through a file object of Python's
             with pa.OSFile(str(unfinished), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
                 for batch in batches:
                     writer.write_batch(batch)
                     rows += len(batch)
+                    redelivered += batch.column("redelivered").true_count
             if rows:
                 _sync(unfinished, os.O_RDONLY)
                 unfinished.rename(self.path(number))
                 self._sync_folder()
+                self.redelivered += redelivered
         finally:
             unfinished.unlink(missing_ok=True)
         return rows
@@ -135,19 +166,24 @@ class Spool:
                 return lock
 
     def _check_source(self) -> None:
-        """Refuse a folder that has another queue's messages; note down whose it is from now on."""
-        path = self.folder / _SOURCE
-        if not path.exists():
-            unfinished = path.with_suffix(_UNFINISHED)
-            unfinished.write_text(json.dumps(self._source, sort_keys=True) + "\n", encoding="utf-8")
-            unfinished.rename(path)
-            self._sync_folder()
-        elif json.loads(path.read_text(encoding="utf-8")) != self._source:
-            of = json.loads(path.read_text(encoding="utf-8"))
-            raise SpoolError(f"spoolLocation {self.folder} has messages of {of}, not of {self._source}")
+        """Refuse a folder that has another queue's messages. Raises SpoolError, OSError."""
+        try:
+            claimed = json.loads((self.folder / _SOURCE).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return
+        self.id = claimed.pop("id", "")
+        if claimed != self._source:
+            text = f"spoolLocation {self.folder} has messages of {describe(claimed)}, not of {describe(self._source)}"
+            raise SpoolError(text)
+        self.is_claimed = True
 
     def _sync_folder(self) -> None:
         _sync(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def describe(source: dict[str, str]) -> str:
+    """Return a source in words, of a folder or of an offset."""
+    return f"queue {source.get('queue')!r} in virtual host {source.get('virtual_host')!r}"
 
 
 def _sync(path: Path, flags: int) -> None:

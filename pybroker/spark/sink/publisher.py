@@ -2,8 +2,10 @@
 
 import logging
 import time
+from collections.abc import Iterable
 from concurrent.futures import Executor, Future
 from dataclasses import replace
+from itertools import islice
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -25,6 +27,8 @@ _log = logging.getLogger("pybroker.spark")
 
 # How often a wait looks whether the broker has begun, or ceased, to block.
 _LOOK_S: Final = 0.25
+# Messages that are handed to the connection together.
+_TOGETHER: Final = 500
 
 
 class ConfirmTimeout(ClientError):
@@ -61,19 +65,22 @@ class Publisher:
             self._connection.close()
             raise
 
-    def publish(self, row: Row) -> None:
-        """Publish one message; waits while maxInFlight have no answer. Raises as `settle`; ValueError."""
-        if self._open >= self._options.max_in_flight:
-            self.settle()
-        try:
-            self._channel.basic_publish(
-                row.exchange, row.routing_key, row.body, row.properties, mandatory=self._options.mandatory
-            )
-        except ConnectionBlocked as error:
-            raise self._blocked(self._options.blocked_max_s) from error
-        except ClientError as error:
-            raise _behind(error) from error
-        self._open += 1
+    def publish(self, rows: Iterable[Row]) -> None:
+        """Publish messages; wait while maxInFlight have no answer. Raises as `settle`, and what `rows` raises."""
+        rows = iter(rows)
+        while True:
+            if self._open >= self._options.max_in_flight:
+                self.settle()
+            some = list(islice(rows, min(_TOGETHER, self._options.max_in_flight - self._open)))
+            if not some:
+                return
+            try:
+                self._channel._publish_many(some, len(some), mandatory=self._options.mandatory)
+            except ConnectionBlocked as error:
+                raise self._blocked(self._options.blocked_max_s) from error
+            except ClientError as error:
+                raise _behind(error) from error
+            self._open += len(some)
 
     def settle(self) -> None:
         """Wait until the broker has confirmed all. The time it blocks us does not count, up to maxBlockedMs.

@@ -6,20 +6,33 @@ headers       map or struct or variant        properties              struct of 
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql.types import BinaryType, DataType, MapType, StringType, StructType, VariantType, VariantVal
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    VariantType,
+    VariantVal,
+)
 
 from pybroker.client import Properties
 from pybroker.spark.options import SinkOptions
+from pybroker.spark.parse.columns import PROPERTIES
 from pybroker.spark.parse.properties import FIELDS
 from pybroker.spark.values import OptionError
+from pybroker.wire.properties import encode_properties
 from pybroker.wire.table import Table
 
 COLUMNS: Final = ("value", "routing_key", "exchange", "headers", "properties")
 _TEXTS: Final = (StringType, BinaryType)
 _NO_PROPERTIES: Final[dict[str, Any]] = {}
+_ID_OCTETS_MAX: Final = 255
 
 
 class RowError(ValueError):
@@ -27,12 +40,24 @@ class RowError(ValueError):
 
 
 class Row(NamedTuple):
-    """One message to publish."""
+    """One message to publish; its properties are octets."""
 
     exchange: str
     routing_key: str
+    properties: bytes
     body: bytes
-    properties: Properties
+
+
+def sink_schema(options: SinkOptions) -> StructType:
+    """Return all columns of a sink that the options leave open: those of a table for INSERT."""
+    fields = [StructField("value", StringType())]
+    if options.routing_key is None:
+        fields.append(StructField("routing_key", StringType()))
+    if options.exchange is None:
+        fields.append(StructField("exchange", StringType()))
+    fields.append(StructField("headers", MapType(StringType(), StringType())))
+    fields.append(StructField("properties", PROPERTIES))
+    return StructType(fields)
 
 
 def check_columns(schema: StructType, options: SinkOptions) -> None:
@@ -61,28 +86,60 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
             raise OptionError("schema", f"has properties.{strange[0]}, AMQP only {', '.join(FIELDS)}")
 
 
-def messages(batch: pa.RecordBatch, options: SinkOptions) -> Iterator[Row]:
-    """Yield the messages of a batch, in order. Raises RowError."""
-    columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name in COLUMNS}
+def messages(batch: pa.RecordBatch, options: SinkOptions, prefix: str, number: int) -> Iterator[Row]:
+    """Yield the messages of a batch, in order; one without an id gets the prefix and its number, from `number` on.
+
+    Raises RowError; ValueError for a property that is too long.
+    """
+    columns = {name: _values(batch.column(name), name) for name in batch.schema.names if name in COLUMNS}
     empty: list[None] = [None] * len(batch)
     exchanges = [options.exchange] * len(batch) if options.exchange is not None else columns["exchange"]
     keys = columns.get("routing_key", empty) if options.routing_key is None else [options.routing_key] * len(batch)
-    headers = columns.get("headers", empty)
-    is_variant = "headers" in columns and _is_variant(batch.schema.field("headers").type)
-    all_properties = columns.get("properties", empty)
-    for value, exchange, key, table, given in zip(
-        columns["value"], exchanges, keys, headers, all_properties, strict=True
-    ):
+    if "headers" in columns or "properties" in columns:
+        all_properties = _properties(batch, columns, options, prefix, number)
+    else:
+        all_properties = _ids(len(batch), options, prefix.encode(), number)
+    for value, exchange, key, properties in zip(columns["value"], exchanges, keys, all_properties, strict=True):
         if value is None:
             raise RowError("a row has no value (NULL)")
         if exchange is None:
             raise RowError("a row has no exchange: set the option or the column exchange")
+        yield Row(exchange, key or "", properties, value)
+
+
+def _values(column: pa.Array, name: str) -> list[Any]:
+    """Return a column's values; a message's body as octets."""
+    is_text = name == "value" and pa.types.is_string(column.type)
+    values: list[Any] = (column.view(pa.binary()) if is_text else column).to_pylist()
+    return values
+
+
+def _ids(rows: int, options: SinkOptions, prefix: bytes, number: int) -> Iterator[bytes]:
+    """Yield property octets that differ in nothing but the message id: by far the most."""
+    head = encode_properties(Properties(delivery_mode=options.delivery_mode, message_id=""))[:-1]
+    for each in range(number, number + rows):
+        id_ = b"%b%d" % (prefix, each)
+        if len(id_) > _ID_OCTETS_MAX:
+            raise ValueError(f"a message id has {_ID_OCTETS_MAX} octets at most: messageIdPrefix is too long")
+        yield b"%b%c%b" % (head, len(id_), id_)
+
+
+def _properties(
+    batch: pa.RecordBatch, columns: dict[str, list[Any]], options: SinkOptions, prefix: str, number: int
+) -> Iterator[bytes]:
+    """Yield property octets of rows that have columns for them."""
+    empty: list[None] = [None] * len(batch)
+    headers = columns.get("headers", empty)
+    is_variant = "headers" in columns and _is_variant(batch.schema.field("headers").type)
+    for each, table, given in zip(count(number), headers, columns.get("properties", empty), strict=False):
         properties = Properties(**_plain(given or _NO_PROPERTIES))
         if properties.delivery_mode is None:
             properties.delivery_mode = options.delivery_mode
         if table is not None:
             properties.headers = _table(table, is_variant)
-        yield Row(exchange, key or "", value.encode() if isinstance(value, str) else value, properties)
+        if properties.message_id is None:
+            properties.message_id = f"{prefix}{each}"
+        yield encode_properties(properties)
 
 
 def _check_type(name: str, kind: DataType, *allowed: type[DataType]) -> None:

@@ -45,11 +45,8 @@ class _Writer:
         number = 0
         with Publisher(self._options) as publisher:
             for batch in iterator:
-                for row in messages(batch, self._options):
-                    if row.properties.message_id is None:
-                        row.properties.message_id = f"{prefix}{number}"
-                    publisher.publish(row)
-                    number += 1
+                publisher.publish(messages(batch, self._options, prefix, number))
+                number += len(batch)
             publisher.settle()
         return Published(number)
 

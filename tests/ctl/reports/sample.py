@@ -10,7 +10,7 @@ REPORT = {
         {"name": "conn_id", "help": "connection"},
         {"name": "held_ms", "help": "milliseconds"},
         {"name": "share", "help": "part of <its> time"},
-        {"name": "verdict", "help": "verdict"},
+        {"name": "verdict", "help": "verdict", "bad": ["grows"], "good": ["fine"]},
     ],
     "rows": [["<n@h.1.7.0>", 61500, 0.25, "grows"], ["<n@h.1.9.0>", 500, None, "fine"]],
     "rows_left_out": 3,

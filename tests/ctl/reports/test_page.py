@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pybrokerctl.reports import page
 from tests.ctl.reports.sample import REPORT
 
-VOID = {"meta", "br", "line", "rect"}
+VOID = {"meta", "br", "line", "rect", "input"}
 
 
 class Reader(HTMLParser):
@@ -73,8 +73,8 @@ def test_names_cannot_be_markup():
 
 
 def test_verdicts_have_their_colour_and_a_report_without_rows_says_so():
-    assert '<td class="bad">grows</td>' in text()
-    assert '<td class="good">fine</td>' in text()
+    assert '<td class="bad" data-name="verdict">grows</td>' in text()
+    assert '<td class="good" data-name="verdict">fine</td>' in text()
     assert "Nothing to report." in Reader(text(rows=[])).texts
 
 
@@ -85,3 +85,20 @@ def test_no_character_turns_or_breaks_what_follows():
     shown = text(rows=[row], advice=[steering], plots=plots, summary=[[steering, steering]])
     assert not set(shown) & set("\u202e\u2028\u2066")
     assert r"q\u202egpj.exe\u2028\u2066" in shown
+
+
+def test_details_are_hidden_until_they_are_asked_for():
+    columns = [*REPORT["columns"][:3], {**REPORT["columns"][3], "detail": True}]
+    shown = text(columns=columns)
+    assert '<td class="detail bad" data-name="verdict">grows</td>' in shown
+    assert "Show 1 more column" in Reader(shown).texts
+    # No script: the box is a sibling of the table.
+    assert shown.index('type="checkbox"') < shown.index("<table>")
+    assert 'type="checkbox"' not in text()
+
+
+def test_figures_of_a_forecast_are_octets_where_its_resource_is():
+    columns = [{"name": name, "help": ""} for name in ("resource", "current", "reached_in_s")]
+    rows = [["memory", 3 << 20, 60], ["messages", 3_000, None], ["disk", None, 0.5]]
+    texts = Reader(text(columns=columns, rows=rows)).texts
+    assert {"3.0 MiB", "3,000", "1 min", "current"} <= {*texts}

@@ -29,8 +29,8 @@ def test_one_that_is_not_there_yet_says_what_makes_it(warehouse):
     with pytest.raises(Refused) as caught:
         reports.read(warehouse, "alarms")
     assert caught.value.exit_code == 69
-    what = f"there is no report alarms in {warehouse}/_reports yet"
-    assert caught.value.text == f"{what}; use --fresh, or run 'pybrokerctl pipeline run all' first"
+    what = "the report 'alarms' was not made yet: run 'pybrokerctl pipeline run all', or add --fresh"
+    assert caught.value.text == f"{what} ({warehouse}/_reports/alarms.json)"
 
 
 @pytest.mark.parametrize("octets", ["{", '{"v": 2}'])
@@ -102,3 +102,21 @@ def test_a_condition_that_makes_no_sense_is_refused_before_anything_is_done():
         reports.condition("held_ms")
     with pytest.raises(Refused, match="there is no column x: conn_id, held_ms"):
         reports.condition("x>1")(REPORT)
+
+
+def test_people_see_the_chosen_columns_and_programs_all():
+    columns = [*REPORT["columns"][:3], {**REPORT["columns"][3], "detail": True}]
+    report = {**REPORT, "columns": columns}
+
+    def lines(form, **more):
+        return "".join(reports.show(report, form, Options(formatter=form), **more)).splitlines()
+
+    assert lines("table")[5:] == [
+        "conn_id\theld_ms\tshare",
+        "<n@h.1.7.0>\t61500\t0.25",
+        "<n@h.1.9.0>\t500\t",
+        "--details shows 1 more column",
+    ]
+    assert lines("table", details=True)[5] == "conn_id\theld_ms\tshare\tverdict"
+    assert lines("csv")[0] == '"conn_id","held_ms","share","verdict"'
+    assert '"verdict"' in "".join(lines("json"))

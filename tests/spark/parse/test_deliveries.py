@@ -37,6 +37,8 @@ def parser(methods=None, body_octets_max=1 << 20):
 @pytest.fixture(autouse=True, params=["many at once", "one by one"])
 def way(request, monkeypatch):
     """Read all octets both ways, and say which: what comes out must not tell which it was."""
+    if request.param == "many at once" and not deliveries.CUTS:
+        pytest.skip("pybroker/spark/parse/_deliveries.c was not built")
     monkeypatch.setattr(
         deliveries, *(("CUT_OCTETS_MIN", 0) if request.param == "many at once" else ("CUT_OCTETS_MAX", 0))
     )

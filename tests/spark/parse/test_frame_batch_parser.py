@@ -1,3 +1,13 @@
+"""The C twin of the loop of `Deliveries`. Under the address and undefined behaviour sanitizers:
+
+    cc -std=c11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -shared -fPIC \
+        $(python3-config --includes) pybroker/spark/parse/_deliveries.c -o pybroker/spark/parse/_deliveries.abi3.so
+    LD_PRELOAD="$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
+        ASAN_OPTIONS=detect_leaks=0 python -m pytest -m "" tests/spark/parse
+"""
+
+import sys
+
 import pytest
 
 pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'pybroker[spark]'")
@@ -7,8 +17,10 @@ from hypothesis import example, given, settings, strategies as st
 from pybroker.errors import AmqpError, ProtocolSyntaxError
 from pybroker.spark.parse import deliveries, frame_batch_parser
 from pybroker.spark.parse.deliveries import Deliveries
-from pybroker.spark.parse.frame_batch_parser import CONSUMER_TAG, cut
+from pybroker.spark.parse.frame_batch_parser import CHANNEL, CONSUMER_TAG, CUTS, DELIVER_TO_US, cut
 from tests.spark.amqp_octets import FRAME_OCTETS_MAX, HEARTBEAT, cancel, deliver
+
+pytestmark = pytest.mark.skipif(not CUTS, reason="pybroker/spark/parse/_deliveries.c was not built")
 
 PROPS = b"\x10\x80\x02\x02id"
 END = b"\xce"
@@ -17,12 +29,14 @@ MESSAGES = [
     deliver(2, b"x" * 3_000, key=b"", redelivered=True),
     deliver(3, b"\xce", exchange=b"e" * 255, key=b"k" * 255),
     deliver(4, b"last", exchange=b"e", key=b"a.b"),
+    deliver(5, b"", key=b"none", props=PROPS),
 ]
 ROWS = [
     (b"first", "a.b", "e", False, PROPS),
     (b"x" * 3_000, "", "", True, b"\0\0"),
     (b"\xce", "k" * 255, "e" * 255, False, b"\0\0"),
     (b"last", "a.b", "e", False, b"\0\0"),
+    (b"", "none", "", False, PROPS),
 ]
 
 
@@ -35,7 +49,7 @@ def test_messages_of_three_frames_are_cut_whatever_their_lengths():
     octets = b"".join(MESSAGES)
     found = cut(END + octets, 1, FRAME_OCTETS_MAX)
     assert rows(found.batch) == ROWS
-    assert (found.end, found.last_tag) == (1 + len(octets), 4)
+    assert (found.end, found.last_tag) == (1 + len(octets), 5)
 
 
 def test_they_may_begin_anywhere():
@@ -48,7 +62,6 @@ def test_they_may_begin_anywhere():
 @pytest.mark.parametrize(
     "other",
     [
-        deliver(9, b""),
         deliver(9, b"x" * 10_000),
         deliver(9, b"x" * 64, step=60),
         deliver(9, b"body")[:-1] + b"\0",
@@ -61,7 +74,7 @@ def test_they_may_begin_anywhere():
         CONSUMER_TAG.encode(),
     ],
     ids=[
-        *("empty body", "long body", "body of two frames", "no frame-end", "body of another channel"),
+        *("long body", "body of two frames", "no frame-end", "body of another channel"),
         *("header of another channel", "another class", "no body yet", "cancel", "heartbeat", "the tag alone"),
     ],
 )
@@ -78,7 +91,7 @@ def test_a_run_ends_in_front_of_everything_else(other):
 def test_a_body_with_the_tag_is_taken_for_nothing_else(body):
     octets = deliver(9, body)
     found = cut(END + octets + MESSAGES[2], 1, FRAME_OCTETS_MAX)
-    assert (rows(found.batch), found.end) == ([(body, "k", "", False, b"\0\0")], 1 + len(octets))
+    assert (rows(found.batch), found.end) == ([(body, "k", "", False, b"\0\0"), ROWS[2]], 1 + len(octets + MESSAGES[2]))
 
 
 def test_a_message_that_has_not_come_whole_is_left():
@@ -94,10 +107,37 @@ def test_frames_beyond_the_most_are_left():
     assert rows(found.batch) == ROWS[:1]
 
 
-def test_a_run_has_no_more_than_there_are_numbers_for(monkeypatch):
-    monkeypatch.setattr(frame_batch_parser, "_ROWS_MAX", 3)
-    found = cut(END + b"".join(MESSAGES), 1, FRAME_OCTETS_MAX)
-    assert (rows(found.batch), found.last_tag) == (ROWS[:3], 3)
+def test_a_length_of_no_limit_reaches_to_the_end_of_what_there_is():
+    found = cut(END + MESSAGES[0] + MESSAGES[1], 1, 0)
+    assert rows(found.batch) == ROWS[:2]
+    for length in (b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff"):
+        octets = bytearray(END + MESSAGES[0])
+        octets[4:8] = length
+        assert cut(bytes(octets), 1, 0) is None
+
+
+def test_what_makes_no_sense_is_refused():
+    from pybroker.spark.parse import _deliveries
+
+    for at, octets_max in ((-1, 0), (2, 0), (0, -1)):
+        with pytest.raises(ValueError, match="a position within the octets"):
+            _deliveries.cut(b"x", at, octets_max, DELIVER_TO_US, CHANNEL)
+    with pytest.raises(TypeError):
+        _deliveries.cut("x", 0, 0, DELIVER_TO_US, CHANNEL)
+
+
+def test_a_module_built_for_another_interface_is_not_used(monkeypatch):
+    assert frame_batch_parser._choose() is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(frame_batch_parser, "SEAM", frame_batch_parser.SEAM + 1)
+        assert frame_batch_parser._choose() is None
+    with monkeypatch.context() as patch:
+        patch.setenv("PYBROKER_PURE", "1")
+        assert frame_batch_parser._choose() is None
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "pybroker.spark.parse._deliveries", None)
+        patch.delattr("pybroker.spark.parse._deliveries", raising=False)
+        assert frame_batch_parser._choose() is None
 
 
 def test_a_route_that_is_not_well_formed_is_refused():
@@ -124,7 +164,7 @@ PIECES = st.sampled_from([*MESSAGES, deliver(5, b""), deliver(6, b"two frames", 
 
 
 @settings(max_examples=100, deadline=None)
-@example([deliver(6, b"two frames", step=6), MESSAGES[-1], deliver(6, b"two frames", step=6)], [(146, 0), (5009, 105)])
+@example([deliver(6, b"two frames", step=6), MESSAGES[3], deliver(6, b"two frames", step=6)], [(146, 0), (5009, 105)])
 @given(st.lists(PIECES, min_size=1, max_size=6), st.lists(st.tuples(st.integers(0, 8_000), st.integers(0, 255))))
 def test_damaged_octets_come_to_the_same_as_one_by_one(pieces, damages):
     octets = bytearray(b"".join(pieces))

@@ -6,7 +6,7 @@ samples. Two hours of faults (START) are followed by two clean hours on the next
 """
 
 import json
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -48,7 +48,9 @@ class Queue:
         assert not facts
         self.ready = self.unacked = self.consumers_full = 0
         self.totals = dict.fromkeys(COUNTED, 0)
-        self.peak = 0
+        self.peak = self.now = 0
+        # Seconds at which ready messages came, the head first, and how many.
+        self.arrivals: deque[list[int]] = deque()
 
     def count(self, what: str, messages: int) -> None:
         self.totals[what] += messages
@@ -56,16 +58,17 @@ class Queue:
     def publish(self, messages: int) -> None:
         self.count("publish", messages)
         self.ready += messages
+        self.arrivals.append([self.now, messages])
         over = 0 if self.length_max is None else max(0, self.ready - self.length_max)
         self.count("dropped", over)
-        self.ready -= over
+        self.remove(over)
         self.peak = max(self.peak, self.ready)
 
     def deliver(self, messages: int, *, again: bool = False) -> int:
         messages = min(messages, self.ready)
         self.count("deliver", messages)
         self.count("redeliver", messages * again)
-        self.ready -= messages
+        self.remove(messages)
         self.unacked += messages
         return messages
 
@@ -73,11 +76,27 @@ class Queue:
         messages = min(messages, self.unacked)
         self.count(how, messages)
         self.unacked -= messages
-        self.ready += messages * (how == "requeue")
+        if how == "requeue":
+            self.ready += messages
+            self.arrivals.appendleft([self.now, messages])
 
     def expire(self, messages: int) -> None:
         self.count("expired", messages)
+        self.remove(messages)
+
+    def remove(self, messages: int) -> None:
+        """Remove messages from the head."""
         self.ready -= messages
+        while messages:
+            gone = min(messages, self.arrivals[0][1])
+            self.arrivals[0][1] -= gone
+            messages -= gone
+            if not self.arrivals[0][1]:
+                self.arrivals.popleft()
+
+    @property
+    def head_age_s(self) -> int | None:
+        return next((self.now - second for second, messages in self.arrivals if messages), None)
 
     def consume(self, messages: int) -> None:
         self.settle(self.deliver(messages))
@@ -98,6 +117,7 @@ class Queue:
             "mem": octets,
             "paged_out": 0,
             "consumers_full": self.consumers_full,
+            "head_age_ms": None if self.head_age_s is None else 1_000 * self.head_age_s,
             "length_max": self.length_max,
             "octets_max": self.octets_max,
             "state": "running",
@@ -241,6 +261,10 @@ class Node:
     def disk_free(self, second: int) -> int:
         return 40_000_000 if self.faults and self.name == ONE and 3_000 <= second < 3_120 else 5_000_000_000
 
+    def is_scant(self, second: int) -> bool:
+        """Tell whether the node samples queues and connections less often, for want of disk space."""
+        return self.disk_free(second) < DISK_LIMIT * 1.5
+
     def clock_ms(self, second: int) -> int:
         back = BACK_BY_S if self.faults and self.name == BACK and second >= BACK_AT else 0
         return (self.epoch + second - back) * 1_000
@@ -265,7 +289,7 @@ class Node:
     def _step(self, second: int) -> None:
         for queue in self.queues:
             if queue.born <= second < queue.died:
-                before = queue.totals["publish"]
+                before, queue.now = queue.totals["publish"], second
                 queue.step(queue, second)
                 self.published += queue.totals["publish"] - before
             elif second == queue.died and queue.is_told:
@@ -286,9 +310,10 @@ class Node:
         for queue in self.queues:
             if queue.born <= second < queue.died:
                 row = queue.row()
-                changed = self._known.get(queue.name) != row
-                if changed or full:
-                    self.write("queue_sample", second, row | self._first(queue.name, row))
+                # The age of a message that waits is no change.
+                changed = self._known.get(queue.name) != row | {"head_age_ms": None}
+                if full or (changed and not self.is_scant(second)):
+                    self.write("queue_sample", second, row | self._first(queue.name, row | {"head_age_ms": None}))
         node = {"mem_used": self.memory(second), "mem_rss": self.memory(second), "mem_limit": MEMORY_LIMIT}
         node |= {"mem_total": 2_400 * MIB, "watermark": 0.4, "paging_ratio": 0.5}
         node |= {"disk_free": self.disk_free(second), "disk_limit": DISK_LIMIT, "fds": 50, "loop_lag_ms": 1}
@@ -302,6 +327,8 @@ class Node:
         }
         self.write("node_sample", second, node | self._first("", node))
         for number, user in ((1, "shop"), (2, "shop"), (3, "billing")):
+            if self.is_scant(second) and not full:
+                continue
             row = self._connection(number, user, second)
             self.write("connection_sample", second, row | self._first(f"connection {number}", None))
         if self.faults and self.name == ONE and second in {1_800, 1_820}:
@@ -346,6 +373,11 @@ class Node:
                 action = "set" if second == begin else "clear"
                 row = {"resource": resource, "alarm_node": self.name, "action": action, "limit": limit, "why": "short"}
                 self.write("alarm_event", second, row | {"used": used if second == begin else 400 * MIB})
+        if second in {3_000, 3_120}:
+            for table in ("queue_sample", "connection_sample"):
+                ended = None if second == 3_000 else self.clock_ms(3_120)
+                gap = {"table": table, "from_ms": self.clock_ms(3_000), "to_ms": ended, "why": "disk", "rows": None}
+                self.write("gap", second, gap)
         if second in {1_200, 1_500}:
             row = {"conn_id": self.connection_id(1), "user": "shop", "vhost": "/", "client_name": "shop-1"}
             row |= {"reason": "memory", "action": "begin" if second == 1_200 else "end"}

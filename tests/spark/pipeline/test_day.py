@@ -1,6 +1,6 @@
 """A day with known incidents: every report finds them with the right figures, and the same ones again.
 
-A small day in CI; the full one, 500 queues every ten seconds, is slow.
+A small day, and a full one of 500 queues every ten seconds; test_planted.py has incidents in the quick run.
 """
 
 import json
@@ -17,8 +17,9 @@ from pybroker.spark.pipeline.schemas import QUEUE_1H, QUEUE_1M, QUEUE_SAMPLE
 from pybroker.spark.pipeline.tables import Warehouse
 from tests.spark.conftest import spark_environment
 from tests.spark.pipeline.day import BAD_LINES, MIB, START, Day
+from tests.spark.pipeline.jobs.rows import rows_there
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 # Four hours in minutes: what is an hour of the day is a quarter of it.
 SMALL = (20, 60, 240)
@@ -43,8 +44,7 @@ class Story:
             return perform(Run(self.spark, warehouse, self.day.folder, window, quiet=True), [*names])
 
     def count(self, table):
-        warehouse = Warehouse(self.folder)
-        return warehouse.count(table.name, warehouse.dates(table.name))
+        return len(rows_there(Warehouse(self.folder), table))
 
     def sums(self, table, queue):
         """Return what was published to a queue and acknowledged, as any tool reads it."""

@@ -56,4 +56,40 @@ def test_what_waits_is_that_of_all_tables(tmp_path):
     put(tmp_path / "alarm_event", CLOSED[0])
     put(tmp_path / "nobody_knows", CLOSED[0])
     assert files.octets_waiting(tmp_path, {}) == 13
+    # Of an older version, which knew one folder.
     assert files.octets_waiting(tmp_path, {"files": {"queue_sample": {CLOSED[0]: 5}}}) == 8
+
+
+def read(state, folder):
+    """Read all there is; return the octets of each file that were."""
+    octets = {}
+    for table, found in files.waiting(folder, state).items():
+        octets |= {f"{table}/{part.name}": part.end - part.start for part in found.parts}
+        if found.parts:
+            files.note(state, folder, table, found)
+    return octets
+
+
+def test_files_of_the_same_name_in_two_folders_are_two(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    state = {"files": {"queue_sample": {CLOSED[0]: 3}}}
+    put(one / "queue_sample", *CLOSED)
+    put(one / "alarm_event", OPEN)
+    assert read(state, one) == {f"queue_sample/{CLOSED[1]}": 3, f"alarm_event/{OPEN.removesuffix('.open')}": 3}
+    put(two / "queue_sample", *CLOSED, octets=b"longer\n")
+    assert read(state, two) == {f"queue_sample/{name}": 7 for name in CLOSED}
+    # One after the other, again and again: nothing is read twice.
+    assert [read(state, folder) for folder in (one, two, one, two)] == [{}] * 4
+    (one / "queue_sample" / CLOSED[0]).unlink()
+    put(one / "queue_sample", OPEN)
+    assert read(state, one) == {f"queue_sample/{OPEN.removesuffix('.open')}": 3}
+    assert state.keys() == {"read"}
+    assert {*state["read"][str(one)]["queue_sample"]} == {CLOSED[1], OPEN.removesuffix(".open")}
+
+
+def test_a_folder_that_is_read_no_more_is_forgotten_in_the_end(tmp_path):
+    state = {}
+    for day in ("20260105", "20260203", "20260205"):
+        put(tmp_path / day / "queue_sample", f"{day}T00.0001.ndjson")
+        read(state, tmp_path / day)
+    assert [*state["read"]] == [str(tmp_path / "20260203"), str(tmp_path / "20260205")]

@@ -1,120 +1,36 @@
-"""Tables that were made bit by bit, through kills, are those that were made at once; who follows takes turns."""
+"""Tables that were made bit by bit are those that were made at once; who follows takes turns."""
 
 import argparse
-import random
-from datetime import UTC, datetime
 
 import pytest
 
 pytest.importorskip("pyspark")
 
-from pybroker.spark.pipeline import follow, increments
+from pybroker.spark.pipeline import follow
 from pybroker.spark.pipeline.failure import FailureError
-from pybroker.spark.pipeline.run import Run, Window
-from pybroker.spark.pipeline.runner import perform
-from pybroker.spark.pipeline.schemas import TABLES
+from pybroker.spark.pipeline.jobs import ingest, rollup
 from pybroker.spark.pipeline.tables import FOLLOWED, Warehouse
 from tests.spark.pipeline.day import START, Day
-from tests.spark.pipeline.test_replacement import Killed, Steps
+from tests.spark.pipeline.told import NOW, Told
 
 SIZE = (5, 60, 240)
-NOW = datetime(2026, 1, 7, tzinfo=UTC)
-JOBS = ("ingest", "rollup")
 
 
-class Told:
-    """A day's telemetry as far as it was written at some time, and the warehouse that is made of it."""
-
-    def __init__(self, spark, day, folder):
-        self.spark, self.day, self.folder = spark, day, folder
-        self.warehouse = folder / "w"
-
-    def tell(self, hours):
-        """Have the files as they were so many hours after midnight."""
-        for path in sorted(self.day.folder.glob("*/*.ndjson*")):
-            begin = int(path.name[9:11])
-            table = self.folder / "telemetry" / path.parent.name
-            table.mkdir(parents=True, exist_ok=True)
-            octets, name = path.read_bytes(), path.name.removesuffix(".open")
-            still_open = table / f"{name}.open"
-            if begin <= hours < begin + 1:
-                still_open.write_bytes(octets[: int(len(octets) * (hours - begin))])
-            elif begin < hours:
-                still_open.unlink(missing_ok=True)
-                (table / path.name).write_bytes(octets)
-
-    def run(self):
-        warehouse = Warehouse(self.warehouse, NOW)
-        with warehouse.lock():
-            warehouse.sweep()
-            run = Run(self.spark, warehouse, self.folder / "telemetry", Window(START, self.day.until), quiet=True)
-            return perform(run, [*JOBS])["jobs"]
-
-    def run_killed(self, monkeypatch, last):
-        """Run, and be killed before a step; tell whether there were so many."""
-        with monkeypatch.context() as patch:
-            steps = Steps(patch, last)
-            try:
-                self.run()
-            except Killed:
-                return True
-            finally:
-                steps.last = None
-        return False
-
-    def content(self):
-        warehouse, found = Warehouse(self.warehouse), {}
-        for table in TABLES.values():
-            for day in warehouse.dates(table.name):
-                rows = increments.read(increments.parts(warehouse.partition(table.name, day)), increments.schema(table))
-                order = [(name, "ascending") for name in (*table.key, "ts")]
-                found[table.name, str(day)] = rows.sort_by(order).to_pylist()
-        return found
-
-
-@pytest.fixture(scope="module")
-def day(tmp_path_factory):
-    return Day(tmp_path_factory.mktemp("day") / "telemetry", *SIZE).write()
-
-
-@pytest.fixture(scope="module")
-def undisturbed(spark, day, tmp_path_factory):
-    from pybroker.spark.pipeline.jobs import rollup
-
-    told = Told(spark, day, tmp_path_factory.mktemp("undisturbed"))
-    told.tell(24)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rollup, "PART_ROWS_MAX", 0)
-        told.run()
-    return told.content()
-
-
-@pytest.mark.spark
-def test_tables_made_bit_by_bit_through_kills_are_those_made_at_once(spark, day, undisturbed, tmp_path, monkeypatch):
-    told = Told(spark, day, tmp_path)
-    for hours, last in ((0.5, 20), (2.25, 60), (3.01, 45)):
-        told.tell(hours)
-        assert told.run_killed(monkeypatch, last)
-    told.tell(24)
-    told.run()
-    assert told.content() == undisturbed
-    assert told.run()["rollup"] == {**dict.fromkeys(told.run()["rollup"], 0), "seconds": 0.0}
-
-
-@pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(7_200)
-def test_two_hundred_kills_change_nothing(spark, day, undisturbed, tmp_path, monkeypatch):
-    chosen, kills, told = random.Random(5), 0, None
-    while kills < 200:
-        told = Told(spark, day, tmp_path / str(kills))
-        for part in range(1, 9):
-            told.tell(part / 2)
-            while told.run_killed(monkeypatch, chosen.randrange(150)):
-                kills += 1
-        told.tell(24)
+@pytest.mark.spark
+def test_tables_made_bit_by_bit_are_those_made_at_once_in_tasks(spark, tmp_path, monkeypatch):
+    day = Day(tmp_path / "day", *SIZE).write()
+    at_once, told = Told(day, tmp_path / "at_once", spark), Told(day, tmp_path / "told", spark)
+    at_once.tell(24)
+    with monkeypatch.context() as patch:
+        for job, limit in ((ingest, "HERE_OCTETS_MAX"), (rollup, "HERE_ROWS_MAX")):
+            patch.setattr(job, limit, 0)
+        at_once.run()
+    for hours in (0.5, 2.25, 3.01, 24):
+        told.tell(hours)
         told.run()
-        assert told.content() == undisturbed
+    assert told.content() == at_once.content()
+    assert {*told.run()["rollup"].values()} == {0}
 
 
 def given(tmp_path):

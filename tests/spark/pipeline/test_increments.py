@@ -14,6 +14,7 @@ from pybroker.spark.pipeline.jobs import ingest  # noqa: E402
 from pybroker.spark.pipeline.run import Run, Window  # noqa: E402
 from pybroker.spark.pipeline.schemas import NODE_1M, NODE_SAMPLE  # noqa: E402
 from pybroker.spark.pipeline.tables import Warehouse  # noqa: E402
+from tests.spark.pipeline.jobs.rows import arrow, put  # noqa: E402 - likewise
 from tests.spark.pipeline.jobs.test_ingest import GOOD  # noqa: E402
 from tests.spark.pipeline.test_replacement import Killed, Steps  # noqa: E402
 
@@ -26,10 +27,21 @@ def at(second):
     return NOON + timedelta(seconds=second)
 
 
-def rows(*seconds, schema=SCHEMA):
-    return pa.Table.from_pylist(
-        [{"ts": at(n), "node": "n", "epoch": 1, "fds": n, "samples": n} for n in seconds], schema=schema
-    )
+def samples(*seconds):
+    return [{"ts": at(n), "epoch": 1, "fds": n} for n in seconds]
+
+
+def renew(warehouse, begin, *seconds, hot=None):
+    """Replace the minutes from a second on."""
+    minutes = arrow(NODE_1M, *({"ts": at(n), "samples": n} for n in seconds))
+
+    def make(staging, number):
+        here, new = warehouse.partition("node_1m", DAY), staging / f"date={DAY}"
+        times = {"since": at(begin), "hot": at(begin if hot is None else hot)}
+        increments.stage(here, new, minutes, NODE_1M.identity, number, **times)
+        return {DAY: at(begin)}
+
+    warehouse.change(NODE_1M, make)
 
 
 def found(warehouse, table=NODE_SAMPLE, column="fds"):
@@ -43,9 +55,9 @@ def warehouse(tmp_path):
 
 
 def test_a_row_is_added_once(warehouse):
-    assert warehouse.add(NODE_SAMPLE, {DAY: rows(1, 2, 2, 3)}) == 3
-    assert warehouse.add(NODE_SAMPLE, {DAY: rows(3, 1)}) == 0
-    assert warehouse.add(NODE_SAMPLE, {DAY: rows(2, 4, 0)}) == 2
+    assert put(warehouse, NODE_SAMPLE, *samples(1, 2, 2, 3)) == 3
+    assert put(warehouse, NODE_SAMPLE, *samples(3, 1)) == 0
+    assert put(warehouse, NODE_SAMPLE, *samples(2, 4, 0)) == 2
     assert found(warehouse) == [0, 1, 2, 3, 4]
     assert [*(warehouse.folder / ".staging").iterdir()] == []
 
@@ -57,49 +69,45 @@ def test_many_additions_make_few_files_and_rewrite_little(warehouse, monkeypatch
         parquet, "write_table", lambda table, *rest, **how: (written.append(table.num_rows), write(table, *rest, **how))
     )
     for n in range(100):
-        warehouse.add(NODE_SAMPLE, {DAY: rows(*range(10 * n, 10 * n + 10))})
+        put(warehouse, NODE_SAMPLE, *samples(*range(10 * n, 10 * n + 10)))
     assert found(warehouse) == [*range(1_000)]
     assert len(increments.parts(warehouse.partition("node_sample", DAY))) < 8
     assert sum(written) < 10 * 1_000
 
 
 def test_rows_from_a_moment_on_are_replaced_and_those_before_stay(warehouse):
-    schema = increments.schema(NODE_1M)
     for begin in range(0, 600, 60):
-        new = rows(*range(begin, begin + 120, 60), schema=schema)
-        warehouse.renew(NODE_1M, DAY, new, at(begin), at(begin + 60))
+        renew(warehouse, begin, *range(begin, begin + 120, 60), hot=begin + 60)
     assert found(warehouse, NODE_1M, "samples") == [*range(0, 660, 60)]
-    warehouse.renew(NODE_1M, DAY, rows(130, schema=schema), at(120), at(130))
+    renew(warehouse, 120, 130, hot=130)
     assert found(warehouse, NODE_1M, "samples") == [0, 60, 130]
 
 
 def test_a_file_that_does_not_say_which_times_it_has_may_have_any(tmp_path):
-    parquet.write_table(rows(1, 50), tmp_path / "part-0.parquet", write_statistics=False)
+    parquet.write_table(arrow(NODE_SAMPLE, *samples(1, 50)), tmp_path / "part-0.parquet", write_statistics=False)
     parts = increments.parts(tmp_path)
     assert parts[0].has(at(100), None)
     assert increments.read(parts, SCHEMA, since=at(20), until=at(60))["fds"].to_pylist() == [50]
 
 
 def test_a_column_that_a_file_lacks_is_empty(tmp_path):
-    parquet.write_table(rows(1).drop_columns(["mem_rss"]), tmp_path / "part-0.parquet")
+    parquet.write_table(arrow(NODE_SAMPLE, *samples(1)).drop_columns(["mem_rss"]), tmp_path / "part-0.parquet")
     assert increments.read(increments.parts(tmp_path), SCHEMA)["mem_rss"].to_pylist() == [None]
 
 
 def test_it_is_known_from_when_on_a_date_is_to_be_made_anew(warehouse):
     midnight = NOON.replace(hour=0)
-    warehouse.add(NODE_SAMPLE, {DAY: rows(10)})
+    put(warehouse, NODE_SAMPLE, *samples(10))
     assert warehouse.since("node_sample", DAY) == midnight
-    minutes = rows(0, schema=increments.schema(NODE_1M))
-    warehouse.renew(NODE_1M, DAY, minutes, midnight, NOON)
-    warehouse.add(NODE_SAMPLE, {DAY: rows(30)})
+    renew(warehouse, -43_200, 0)
+    put(warehouse, NODE_SAMPLE, *samples(30))
     assert warehouse.since("node_sample", DAY) == at(30)
     # Not made yet: the earliest counts.
-    warehouse.add(NODE_SAMPLE, {DAY: rows(50)})
+    put(warehouse, NODE_SAMPLE, *samples(50))
     assert warehouse.since("node_sample", DAY) == at(30)
-    warehouse.renew(NODE_1M, DAY, minutes, midnight, NOON)
-    before = DAY - timedelta(days=1)
+    renew(warehouse, -43_200, 0)
     assert warehouse.stamp("node_1m", DAY) > warehouse.stamp("node_sample", DAY)
-    warehouse.add(NODE_SAMPLE, {before: rows(-86_000)})
+    put(warehouse, NODE_SAMPLE, *samples(-86_000))
     # Its first counts are differences from the day before.
     assert warehouse.stamp("node_1m", DAY) < warehouse.stamp("node_sample", DAY)
     assert warehouse.since("node_sample", DAY) == midnight
@@ -114,8 +122,8 @@ def without_links(monkeypatch):
 
 def test_where_there_are_no_hard_links_files_are_copied(warehouse, monkeypatch):
     without_links(monkeypatch)
-    warehouse.add(NODE_SAMPLE, {DAY: rows(*range(100))})
-    warehouse.add(NODE_SAMPLE, {DAY: rows(200)})
+    put(warehouse, NODE_SAMPLE, *samples(*range(100)))
+    put(warehouse, NODE_SAMPLE, *samples(200))
     assert found(warehouse) == [*range(100), 200]
 
 
@@ -152,7 +160,8 @@ class Node:
             for day in warehouse.dates("alarm_event")
         }
         bad = sorted(line for path in (self.warehouse / "_bad").glob("*/*") for line in path.read_text().splitlines())
-        return tables, bad, warehouse.state()["files"]
+        (read,) = warehouse.state()["read"].values()
+        return tables, bad, read
 
 
 def test_a_kill_at_each_step_of_an_ingest_changes_nothing(tmp_path, monkeypatch):

@@ -45,7 +45,7 @@ def places(tmp_path):
 
 def test_a_dry_run_tells_what_would_be_done_and_does_nothing(capsys, places, tmp_path):
     (tmp_path / "t/node_sample").mkdir(parents=True)
-    (tmp_path / "t/node_sample/20260105T00.0001.ndjson").write_text("")
+    (tmp_path / "t/node_sample/20260105T00.0001.ndjson").write_text("{}\n")
     code, document, err = run(capsys, "run", "all", "--dry-run", *places)
     assert (code, err) == (0, "")
     assert "ingest: node_sample: 1 file" in document["message"]

@@ -56,8 +56,9 @@ def test_what_a_process_writes_meanwhile_goes_to_a_file(tmp_path, capfd):
     assert capfd.readouterr() == ("after\n", "")
 
 
-def test_much_to_read_is_worth_the_second_compiler():
-    few, many = (session.local_settings(octets)["spark.driver.extraJavaOptions"] for octets in (1 << 20, 1 << 30))
-    assert ("TieredStopAtLevel=1" in few, "TieredStopAtLevel=1" in many) == (True, False)
-    assert "UseSerialGC" in many
-    assert session.local_settings(1 << 30).keys() == session.LOCAL.keys()
+def test_a_session_that_lasts_is_worth_the_second_compiler():
+    run, follow = (session.local_settings(is_lasting=each) for each in (False, True))
+    assert "TieredStopAtLevel=1" in run["spark.driver.extraJavaOptions"]
+    assert "TieredStopAtLevel=1" not in follow["spark.driver.extraJavaOptions"]
+    assert "UseSerialGC" in follow["spark.driver.extraJavaOptions"]
+    assert run.keys() == follow.keys() == session.LOCAL.keys()

@@ -8,6 +8,7 @@ import pytest
 from pybroker.spark.pipeline.failure import FailureError
 from pybroker.spark.pipeline.schemas import NODE_1M, NODE_SAMPLE, QUEUE_SAMPLE
 from pybroker.spark.pipeline.tables import Warehouse
+from tests.spark.pipeline.jobs.rows import put as add
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -89,25 +90,13 @@ def test_one_process_has_it(warehouse):
 
 @pytest.mark.spark
 def test_a_date_is_replaced_whole_while_it_is_read(spark, warehouse):
-    def rows(*described):
-        names = [field.name for field in NODE_SAMPLE.struct()]
-        full = [{**dict.fromkeys(names), "node": "n", "epoch": 1, **each} for each in described]
-        return spark.createDataFrame([tuple(row[name] for name in names) for row in full], NODE_SAMPLE.struct())
-
     first, second = date(2026, 2, 1), date(2026, 2, 2)
-    warehouse.write(
-        rows(*({"ts": datetime(2026, 2, day, tzinfo=UTC), "date": date(2026, 2, day), "fds": day} for day in (1, 2))),
-        NODE_SAMPLE,
-        [first, second],
-    )
+    add(warehouse, NODE_SAMPLE, *({"ts": datetime(2026, 2, day, tzinfo=UTC), "epoch": 1, "fds": day} for day in (1, 2)))
     assert warehouse.dates("node_sample") == [first, second]
-    before = warehouse.read(spark, NODE_SAMPLE, [first])
-    more = rows({"ts": datetime(2026, 2, 1, 1, tzinfo=UTC), "date": first, "fds": 5})
-    warehouse.write(before.unionByName(more), NODE_SAMPLE, [first])
+    add(warehouse, NODE_SAMPLE, {"ts": datetime(2026, 2, 1, 1, tzinfo=UTC), "epoch": 1, "fds": 5})
     assert [row.fds for row in warehouse.read(spark, NODE_SAMPLE, [first, second]).orderBy("ts").collect()] == [1, 5, 2]
-    assert warehouse.count("node_sample", [first]) == 2
     assert [*(warehouse.folder / ".staging").iterdir()] == []
     assert warehouse.stamp("node_sample", first) == NOW.timestamp() * 1000 + 1
-    warehouse.write(before.limit(0), NODE_SAMPLE, [second])
+    warehouse.change(NODE_SAMPLE, lambda _staging, _number: {second: NOW})
     assert warehouse.dates("node_sample") == [first]
     assert warehouse.read(spark, NODE_SAMPLE, [second]).collect() == []

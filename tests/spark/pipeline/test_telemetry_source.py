@@ -3,9 +3,11 @@
 import importlib.util
 import json
 import math
+import shutil
 import subprocess
 import sys
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,11 +20,13 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
 from pyspark import cloudpickle  # noqa: E402 - may not be there
-from pyspark.sql.pandas.types import to_arrow_schema  # noqa: E402 - may not be there
 
-from pybroker.spark.pipeline import telemetry_source  # noqa: E402 - likewise
-from pybroker.spark.pipeline.schemas import ALARM_EVENT, NODE_SAMPLE, VERSION, Column, Table  # noqa: E402 - likewise
-from pybroker.spark.pipeline.telemetry_source import JournalReader, LineParser, Piece, blocks, split  # noqa: E402 - likewise
+from pybroker.spark.pipeline import increments, session, telemetry_source  # noqa: E402 - likewise
+from pybroker.spark.pipeline.jobs import aggregation, rollup  # noqa: E402 - likewise
+from pybroker.spark.pipeline.schemas import ALARM_EVENT, VERSION, Column, Table  # noqa: E402 - likewise
+from pybroker.spark.pipeline.telemetry_source import Added, Day, LineParser, Piece, blocks  # noqa: E402 - likewise
+
+HOUR = timedelta(hours=1)
 
 DAY = date(2026, 1, 5)
 MS = 1_767_571_200_000
@@ -45,8 +49,7 @@ SMALL = Table(
 
 
 def lines_of(table):
-    struct = table.struct().add(telemetry_source.TEXT, "string").add(telemetry_source.FILE, "string")
-    return LineParser(to_arrow_schema(struct, timezone="UTC"), table.key, VERSION)
+    return LineParser(increments.schema(table), table.key, VERSION)
 
 
 def parse(table, block):
@@ -120,7 +123,7 @@ def test_a_line_is_a_row(line):
     assert bad == []
     given = json.loads(line)
     assert (row["used"], row["node"], row["why"]) == (given["used"], given["node"], None)
-    assert (row["ts"].isoformat(), row["date"]) == ("2026-01-05T00:00:00+00:00", DAY)
+    assert row["ts"].isoformat() == "2026-01-05T00:00:00+00:00"
 
 
 # -- against a reader of single lines ----------------------------------------------------------------------------------
@@ -211,7 +214,6 @@ def test_it_finds_the_same_rows_and_bad_lines_as_a_reader_of_single_lines(block,
     rows, bad = parse(SMALL, block + end)
     for row in rows:
         row["ts"] = round(row["ts"].timestamp() * 1000)
-        assert (row.pop("date"), row.pop(telemetry_source.TEXT), row.pop(telemetry_source.FILE)) == (DAY, None, None)
     expected, expected_bad = model(block + end)
     for row in expected:
         row["part"] = None if row["part"] is None else float(row["part"])
@@ -253,93 +255,107 @@ def test_a_last_line_that_is_cut_counts_when_its_file_is_closed(tmp_path):
     assert [*blocks(path, 0, 3)] == [b"a\n"]
 
 
-def test_a_file_that_is_gone_is_not_an_empty_one(tmp_path):
-    path = tmp_path / "20260105T00.0001.ndjson"
-    path.write_text(f"{GOOD}\n")
-    reader = JournalReader([str(path)], lines_of(ALARM_EVENT))
-    (partition,) = reader.partitions()
-    assert [batch.num_rows for batch in reader.read(partition)] == [1]
-    path.unlink()
-    # It would count as read.
-    for attempt in (reader.partitions, lambda: [*reader.read(partition)]):
-        with pytest.raises(FileNotFoundError):
-            attempt()
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "day"
 
 
-def test_of_a_split_that_is_garbage_throughout_the_begin_is_kept(tmp_path, monkeypatch):
+def add(folder, *paths, number="1", start=0):
+    """Add the lines of files to a date; return what came of it, and the rows that are there then."""
+    pieces = [Piece(path, start, path.stat().st_size) for path in paths]
+    new = folder.with_name(f"new{number}")
+    added = telemetry_source.add(Day(DAY, pieces, folder, new), lines_of(ALARM_EVENT), ALARM_EVENT.identity, number)
+    made = new if new.exists() else folder
+    rows = increments.read(increments.parts(made), increments.schema(ALARM_EVENT)).sort_by("ts").to_pylist()
+    if new.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        new.rename(folder)
+    assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == [folder.name] * folder.exists()
+    return added, [round(row["ts"].timestamp() * 1000) - MS for row in rows]
+
+
+def test_a_file_that_is_gone_is_not_an_empty_one(folder):
+    with pytest.raises(FileNotFoundError):
+        telemetry_source.add(
+            Day(DAY, [Piece(folder / "20260105T00.0001.ndjson", 0, 5)], folder, folder / "new"),
+            lines_of(ALARM_EVENT),
+            ALARM_EVENT.identity,
+            "1",
+        )
+
+
+def test_of_a_file_that_is_garbage_throughout_the_begin_is_kept(folder, monkeypatch):
     monkeypatch.setattr(telemetry_source, "TEXT_OCTETS_MAX", 10)
-    path = tmp_path / "20260105T00.0001.ndjson"
+    monkeypatch.setattr(telemetry_source, "BLOCK_OCTETS", 1)
+    path = folder.with_name("20260105T00.0001.ndjson")
     path.write_text("12345\n" * 4)
-    reader = JournalReader([str(path)], lines_of(ALARM_EVENT))
-    found = [row for batch in reader.read(*reader.partitions()) for row in batch.to_pylist()]
-    assert [row[telemetry_source.TEXT] for row in found] == ["12345", "12345", None, None]
-    assert {row[telemetry_source.FILE] for row in found} == {path.name}
+    added, rows = add(folder, path)
+    assert (added.lines, added.bad, added.texts, rows) == (4, 4, {path.name: ["12345", "12345"]}, [])
 
 
-def test_small_files_go_together_and_a_large_one_is_divided():
-    mib = 1 << 20
-    assert split({"a": 5, "b": 0, "c": 7}) == [[Piece("a", 0, 5), Piece("c", 0, 7)]]
-    assert split({"a": 4 * mib, "b": 4 * mib}) == [
-        [Piece("a", 0, 2 * mib)],
-        [Piece("a", 2 * mib, 4 * mib)],
-        [Piece("b", 0, 2 * mib)],
-        [Piece("b", 2 * mib, 4 * mib)],
-    ]
-    large = split({"a": 1_000 * mib})
-    assert {sum(piece.end - piece.start for piece in task) for task in large} == {64 * mib, 40 * mib}
-    assert split({}) == []
+def line(ms):
+    return GOOD.replace(str(MS), str(MS + ms)) + "\n"
+
+
+def test_lines_are_added_some_at_a_time_and_each_row_once(folder, monkeypatch):
+    monkeypatch.setattr(telemetry_source, "BLOCK_OCTETS", 300)
+    monkeypatch.setattr(telemetry_source, "WRITTEN_OCTETS", 300)
+    first, second = (folder.with_name(f"20260105T0{hour}.0001.ndjson") for hour in (0, 1))
+    first.write_text("".join(map(line, (5, 1, 5, 7))) + "no line\n" + line(1))
+    second.write_text("".join(map(line, (9, 2, 7, 8))) + "none\n")
+    added, rows = add(folder, first, second)
+    texts = {first.name: ["no line"], second.name: ["none"]}
+    assert added == Added(lines=11, rows=6, since_ms=MS + 1, bad=2, texts=texts)
+    assert rows == [1, 2, 5, 7, 8, 9]
+    start = second.stat().st_size
+    with second.open("a") as file:
+        file.write(line(7) + line(3) + "bad\n")
+    added, rows = add(folder, second, number="2", start=start)
+    assert added == Added(3, 1, MS + 3, 1, {f"{second.name}.{start}": ["bad"]})
+    assert rows == [1, 2, 3, 5, 7, 8, 9]
+    assert add(folder, second, number="3")[0].rows == 0
+
+
+def test_rows_of_the_same_time_are_told_apart_by_their_order(folder):
+    path = folder.with_name("20260105T00.0001.ndjson")
+    again = line(1).replace('"epoch":1', '"epoch":1,"seq":2')
+    path.write_text(line(1) + again + again.replace('"seq":2', '"seq":3') + again + line(1))
+    assert add(folder, path)[1] == [1, 1, 1]
 
 
 STRANGER = """
 import sys
 from pyspark import cloudpickle
-from pyspark.sql.types import StructType
-source, struct, options = cloudpickle.loads(sys.stdin.buffer.read())
-reader = cloudpickle.loads(cloudpickle.dumps(source(options).reader(StructType.fromJson(struct))))
-for partition in reader.partitions():
-    for batch in reader.read(partition):
-        print(batch.num_rows, batch["used"].to_pylist())
+work, items = cloudpickle.loads(sys.stdin.buffer.read())
+for item in items:
+    print(work(item))
 assert not [name for name in sys.modules if name.startswith("pybroker")]
 """
 
 
-def test_a_process_that_has_nothing_of_ours_reads_it(tmp_path):
+def test_a_process_that_has_nothing_of_ours_does_it(tmp_path):
     bare = tmp_path / "bare"
     bare.mkdir()
     for name in ("pyspark", "py4j", "pyarrow"):
         (bare / name).symlink_to(Path(importlib.util.find_spec(name).origin).parent)
     path = tmp_path / "20260105T00.0001.ndjson"
     path.write_text(f"{GOOD}\n{GOOD}\n")
-    options = {"paths": json.dumps([str(path)]), "key": json.dumps([*ALARM_EVENT.key]), "line": str(VERSION)}
-    with telemetry_source.by_value():
-        octets = cloudpickle.dumps((telemetry_source.JournalSource, ALARM_EVENT.struct().jsonValue(), options))
+    day = Day(DAY, [Piece(path, 0, path.stat().st_size)], tmp_path / "here", tmp_path / "new")
+    parser, recipe = lines_of(ALARM_EVENT), rollup.recipe(*rollup.MADE[2])
+    noon = datetime(2026, 1, 5, 12, tzinfo=UTC)
+    none = tmp_path / "none"
+    works = (
+        (partial(telemetry_source.add, parser=parser, identity=ALARM_EVENT.identity, number="1"), day),
+        (
+            partial(aggregation.make, recipe=recipe, number="1"),
+            aggregation.Span(noon, noon + HOUR, [], [none], none, tmp_path / "made"),
+        ),
+    )
     command = [sys.executable, "-S", "-c", STRANGER]
     environment = {**spark_environment(), "PYTHONPATH": str(bare)}
-    done = subprocess.run(command, input=octets, capture_output=True, check=False, env=environment, cwd=tmp_path)
-    assert (done.stdout.decode(), done.stderr.decode()) == ("2 [5, 5]\n", "")
-
-
-# -- through Spark -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=[telemetry_source.HERE_OCTETS, -1], ids=["here", "in Spark's workers"])
-def place(request, monkeypatch):
-    monkeypatch.setattr(telemetry_source, "HERE_OCTETS", request.param)
-
-
-@pytest.mark.spark
-def test_spark_reads_rows_and_bad_lines(spark, tmp_path, place):
-    first, second, empty = (tmp_path / f"20260105T0{hour}.0001.ndjson" for hour in range(3))
-    second = second.with_suffix(".ndjson.open")
-    first.write_text(f"{GOOD}\nno line\n")
-    second.write_text(f"{GOOD}\n".replace('"used":5', '"used":6') + GOOD[:9])
-    empty.touch()
-    frame = telemetry_source.read(spark, [first, second, empty], ALARM_EVENT.struct(), ALARM_EVENT.key, VERSION)
-    found = {
-        (row.ts, row.used, row.resource, row[telemetry_source.TEXT], row[telemetry_source.FILE])
-        for row in frame.collect()
-    }
-    ts = datetime.fromtimestamp(MS / 1000)  # what Spark collects is a local time
-    rows = {(ts, 5, "memory", None, None), (ts, 6, "memory", None, None)}
-    assert found == rows | {(None, None, None, "no line", first.name)}
-    assert telemetry_source.read(spark, [empty], NODE_SAMPLE.struct(), NODE_SAMPLE.key, VERSION).collect() == []
+    expected = (f"Added(lines=2, rows=1, since_ms={MS}, bad=0, texts={{}})\n", "None\n")
+    for (work, item), told in zip(works, expected, strict=True):
+        with session._by_value([telemetry_source, increments, aggregation]):
+            octets = cloudpickle.dumps((work, [item]))
+        done = subprocess.run(command, input=octets, capture_output=True, check=False, env=environment, cwd=tmp_path)
+        assert (done.stdout.decode(), done.stderr.decode()) == (told, "")

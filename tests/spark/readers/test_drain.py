@@ -23,7 +23,8 @@ def own(tmp_path):
         return started[-1]
 
     yield start
-    started[-1].stop()
+    for broker in started:
+        broker.stop()
 
 
 @pytest.fixture
@@ -96,6 +97,28 @@ def test_a_first_connection_that_fails_is_told_at_once(make_drain, broker):
     drain._options = SourceOptions(client=parse_uri("amqp://127.0.0.1:1"), queue="q")
     with pytest.raises(OSError, match="refused"):
         drain.run(1, None, 0.0)
+
+
+def test_a_drain_run_again_waits_for_the_broker_as_long_as_it_is_told(own, make_drain, monkeypatch):
+    broker = own()
+    if not broker.is_ours:
+        pytest.skip("a broker that was given is not to be killed")
+    fill(broker, 3)
+    drain, spool = make_drain(broker)
+    assert drain.run(1, 1, 0.0) == 1
+    drain.close()
+    spool.close()
+    broker.process.kill()
+    broker.process.wait()
+    pauses = []
+
+    def pause(_):
+        pauses.append(own())  # it is back before the second attempt
+
+    monkeypatch.setattr(module.time, "sleep", pause)
+    again, _ = make_drain(broker)
+    assert again.run(2, None, 0.0) in (2, 3)  # the ack of the first may not have been on disk
+    assert len(pauses) == 1
 
 
 def test_a_broker_that_stays_away_is_given_up(own, make_drain, monkeypatch):

@@ -13,6 +13,7 @@ from pybroker.spark.parse.columns import PROPERTIES  # noqa: E402
 from pybroker.spark.parse.variant import encode_variant  # noqa: E402
 from pybroker.spark.sink.rows import Row, RowError, check_columns, messages  # noqa: E402
 from pybroker.spark.values import OptionError  # noqa: E402
+from pybroker.wire.properties import decode_properties, encode_properties  # noqa: E402
 
 TEXT = StringType()
 
@@ -32,9 +33,9 @@ def test_options_win_over_columns_and_null_keys_are_empty():
     batch = pa.RecordBatch.from_pydict(
         {"value": ["ä", b"".decode()], "exchange": ["a", "b"], "routing_key": ["k", None]}
     )
-    mode = Properties(delivery_mode=2)
-    assert list(messages(batch, sink())) == [Row("a", "k", "ä".encode(), mode), Row("b", "", b"", mode)]
-    assert [row[:2] for row in messages(batch, sink(exchange="", routing_key="q"))] == [("", "q"), ("", "q")]
+    first, second = (encode_properties(Properties(delivery_mode=2, message_id=id_)) for id_ in ("p-7", "p-8"))
+    assert list(messages(batch, sink(), "p-", 7)) == [Row("a", "k", first, "ä".encode()), Row("b", "", second, b"")]
+    assert [row[:2] for row in messages(batch, sink(exchange="", routing_key="q"), "p-", 7)] == [("", "q"), ("", "q")]
 
 
 def test_properties_and_headers_of_each_shape():
@@ -53,9 +54,25 @@ def test_properties_and_headers_of_each_shape():
     ):
         columns = {"value": pa.array([b"x"]), "headers": array, "properties": pa.array([given])}
         batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
-        (row,) = messages(batch, sink(exchange="e"))
+        (row,) = messages(batch, sink(exchange="e"), "p-", 7)
         table = None if expected is None else Table(expected)
-        assert row.properties == Properties(delivery_mode=1, timestamp=1_700_000_000, message_id="m", headers=table)
+        assert decode_properties(row.properties) == Properties(
+            delivery_mode=1, timestamp=1_700_000_000, message_id="m", headers=table
+        )
+
+
+def test_octets_that_are_no_text_and_ids_of_their_own_stay_as_they_are():
+    text = pa.array([b"\xff\x00", b"x"]).view(pa.string())
+    given = pa.array([{"message_id": "own"}, None], pa.struct([("message_id", pa.string())]))
+    batch = pa.RecordBatch.from_arrays([text, given], ["value", "properties"])
+    rows = list(messages(batch, sink(exchange="e"), "p-", 7))
+    assert [row.body for row in rows] == [b"\xff\x00", b"x"]
+    assert [decode_properties(row.properties).message_id for row in rows] == ["own", "p-8"]
+
+
+def test_an_id_that_is_too_long_is_told():
+    with pytest.raises(ValueError, match="a message id has 255 octets at most: messageIdPrefix is too long"):
+        list(messages(pa.RecordBatch.from_pydict({"value": ["x"]}), sink(exchange="e"), "p" * 255, 0))
 
 
 def test_rows_that_are_no_message_say_what_they_lack():
@@ -64,7 +81,7 @@ def test_rows_that_are_no_message_say_what_they_lack():
         ({"value": ["x"], "exchange": [None]}, "a row has no exchange: set the option or the column exchange"),
     ):
         with pytest.raises(RowError) as caught:
-            list(messages(pa.RecordBatch.from_pydict(columns), sink()))
+            list(messages(pa.RecordBatch.from_pydict(columns), sink(), "p-", 7))
         assert str(caught.value) == sentence
 
 

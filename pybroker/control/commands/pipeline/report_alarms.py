@@ -4,6 +4,7 @@ from typing import Any
 
 from pybroker.control.arguments.pipeline import SECTION, ReportArgs, report
 from pybroker.control.spec import Command, Node
+from pybroker.verdicts import meanings
 
 
 def run(node: Node, args: ReportArgs) -> dict[str, Any]:
@@ -22,4 +23,5 @@ COMMAND = Command(
     run=run,
     app="any",
     offline="results",
+    verdicts=meanings("alarms"),
 )

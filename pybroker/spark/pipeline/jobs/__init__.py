@@ -15,10 +15,17 @@ JOBS: Final = {
     "capacity": "recommend memory and disk limits by replaying candidates",
     "unroutable": "find unroutable and dead-lettered messages",
     "consumers": "find queues whose consumers are missing, stuck, idle, or requeue or reject everything",
+    "forecast": "find when memory, disk space and limits of queues will be used up",
+    "accounting": "sum up what virtual hosts, users and publishers use",
+    "slo": "compare ages of messages with the targets of their queues",
+    "trends": "compare lag, rejects and dead letters with former weeks",
     "retention": "delete expired dates",
 }
 # Jobs with a result for `pybrokerctl report`.
-REPORTS: Final = ("backlog", "blocked", "alarms", "capacity", "unroutable", "consumers")
+REPORTS: Final = (
+    *("backlog", "blocked", "alarms", "capacity", "unroutable", "consumers"),
+    *("forecast", "accounting", "slo", "trends"),
+)
 
 
 class Job(Protocol):

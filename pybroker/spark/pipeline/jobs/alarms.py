@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import Window, functions as f
 
 from pybroker.spark.pipeline.jobs import blocked
+from pybroker.spark.pipeline.jobs.people import foremost
 from pybroker.spark.pipeline.run import iso, milliseconds
 from pybroker.spark.pipeline.schemas import ALARM_EVENT, BLOCK_EVENT, CONNECTION_1M, NODE_1M, NODE_SAMPLE, QUEUE_1M
+from pybroker.verdicts import meanings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -33,7 +35,7 @@ COLUMNS: Final = (
     ("set_at", "when the alarm was set"),
     ("cleared_at", "when it was cleared; empty while it is set"),
     ("duration_s", "seconds in between"),
-    ("ended_by", "clear, restart (the node stopped first), or still set"),
+    ("ended_by", ", ".join(word for word, _ in meanings("alarms"))),
     ("used", "memory used, or disk space free, when it was set"),
     ("limit", "what that was compared with"),
     ("worst", "most memory used, or least disk space free, while it was set"),
@@ -182,7 +184,9 @@ def run(run: "Run") -> dict[str, Any]:
         ("seconds of the longest", max((row.duration_s for row in rows if row.duration_s is not None), default=None)),
     ]
     plots = [plot for plot in (_plot(run, rows, resource) for resource in ("memory", "disk")) if plot]
-    return run.report("alarms", COLUMNS, rows, summary=summary, plots=plots, advice=[*map(_advice, rows[-5:])])
+    return run.report(
+        "alarms", COLUMNS, rows, summary=summary, plots=plots, advice=foremost(map(_advice, reversed(rows)))
+    )
 
 
 def _plot(run: "Run", rows: list[Told], resource: str) -> dict[str, Any] | None:

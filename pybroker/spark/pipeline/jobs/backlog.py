@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import functions as f
 
 from pybroker.humanize import counted, lasting
-from pybroker.spark.pipeline.jobs.people import about, size
+from pybroker.spark.pipeline.jobs.people import about, foremost, size
 from pybroker.spark.pipeline.jobs.trend import Trend, trend
 from pybroker.spark.pipeline.run import milliseconds, utc
 from pybroker.spark.pipeline.schemas import NODE_1M, QUEUE_1M, TRACE_EVENT
+from pybroker.verdicts import meanings, words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -29,17 +30,16 @@ LONG_S: Final = 1_800
 # Trends are computed of the queues that moved most; the others have none.
 TRENDS_MAX: Final = 1_000
 PLOTTED: Final = 10
-ADVICE_MAX: Final = 5
 # Every queue has a row every five minutes; one without, of a node that went on, is gone.
 GONE_S: Final = 420
 QUEUE: Final = ("node", "vhost", "queue")
 LOST: Final = ("rejected", "delivery_limit")
-BAD: Final = ("full", "grows", "no consumer")
+BAD: Final = words("backlog")
 
 COLUMNS: Final = (
     ("vhost", "virtual host"),
     ("queue", "queue"),
-    ("verdict", "full (at its limit), grows, no consumer (messages wait), drains, steady, empty, or deleted"),
+    ("verdict", ", ".join(word for word, _ in meanings("backlog"))),
     ("ready", "ready messages at the end"),
     ("peak", "most messages that waited"),
     ("peak_at", "when that was"),
@@ -64,6 +64,12 @@ COLUMNS: Final = (
     ("full_soonest_s", "the same at the upper bound of the rate"),
     ("full_latest_s", "the same at the lower bound; empty if it may never be reached"),
     ("node", "node"),
+)
+
+# People see the others first.
+DETAILS: Final = frozenset(
+    {"peak_at", "p99", "slope_low", "slope_high", "slope_s", "octets_per_h", "acked", "rejected", "expired", "dropped"}
+    | {"length_max", "octets_max", "full_soonest_s", "full_latest_s", "node"}
 )
 
 
@@ -106,22 +112,31 @@ def levels(minutes: "DataFrame", losses: "DataFrame", nodes: "DataFrame", until:
     """
     seen_at = f.coalesce("last_ts", f.col("ts") + f.expr("INTERVAL 50 SECONDS"))
     moved = f.when(_recent(until), f.col("ready_last"))
-    found = minutes.groupBy(*QUEUE).agg(
-        *(f.max_by(name, "ts").alias(name) for name in ("length_max", "octets_max")),
-        f.max_by("ready_last", "ts").alias("ready"),
-        f.max_by(_octets_ready(), "ts").alias("octets"),
+    sums = minutes.groupBy(*QUEUE).agg(
         f.max("ready_max").alias("peak"),
-        f.min_by("ts", f.struct(-f.col("ready_max"), "ts")).alias("peak_at"),
-        f.percentile_approx("ready_max", 0.99, 10_000).alias("p99"),
         *(f.sum(name).alias(name) for name in ("publish", "ack", "expired")),
         f.sum(_sum("dropped", "refused")).alias("dropped"),
         f.sum(_sum("rejected", "delivery_limited")).alias("counted"),
         f.sum(_sum("purged", "discarded")).alias("removed"),
-        f.max_by("consumers_last", "ts").alias("consumers"),
-        f.coalesce(f.max_by("deleted", "ts"), f.lit(False)).alias("deleted"),
         f.max(seen_at).alias("seen_at"),
         (f.max(moved) - f.min(moved)).alias("moved"),
     )
+    # Apart from those: with any of these Spark compiles none, which takes three times as long.
+    end = f.struct(
+        in_order().alias("order"),
+        *("length_max", "octets_max", "deleted"),
+        f.col("ready_last").alias("ready"),
+        _octets_ready().alias("octets"),
+        f.col("consumers_last").alias("consumers"),
+    )
+    others = minutes.groupBy(*QUEUE).agg(
+        f.max(end).alias("end"),
+        f.min_by("ts", f.struct(-f.col("ready_max"), "ts")).alias("peak_at"),
+        f.percentile_approx("ready_max", 0.99, 10_000).alias("p99"),
+    )
+    ends = [f.col(f"end.{name}") for name in ("length_max", "octets_max", "ready", "octets", "consumers")]
+    gone_by_then = f.coalesce("end.deleted", f.lit(False)).alias("deleted")
+    found = sums.join(others.select(*QUEUE, "peak_at", "p99", *ends, gone_by_then), [*QUEUE])
     # Files of an older node do not count what was rejected, but name its losses.
     of_queue = losses.where(f.col("reason").isin(*LOST)).groupBy(*QUEUE).agg(f.sum("count").alias("named"))
     last = nodes.groupBy("node").agg(f.max("ts").alias("node_at"))
@@ -138,10 +153,25 @@ def levels(minutes: "DataFrame", losses: "DataFrame", nodes: "DataFrame", until:
 
 def points(minutes: "DataFrame", wanted: "DataFrame", until: "datetime") -> "DataFrame":
     """Return for each of the queues its recent minutes: an array of (seconds since 1970, ready, octets)."""
+    return recent_points(minutes.join(f.broadcast(wanted.select(*QUEUE)), [*QUEUE]), until)
+
+
+def recent_points(minutes: "DataFrame", until: "datetime", *more: Any) -> "DataFrame":
+    """Return for each queue an array of its recent `points`, and more aggregates.
+
+    If a clock was set back, minutes that it has not reached again are none of these.
+    """
     at = f.unix_micros(f.coalesce("last_ts", f.col("ts") + f.expr("INTERVAL 50 SECONDS"))) / 1e6
-    recent = minutes.where(_recent(until)).join(f.broadcast(wanted.select(*QUEUE)), [*QUEUE])
     point = f.struct(at.alias("at"), f.col("ready_last").alias("ready"), _octets_ready().alias("octets"))
-    return recent.groupBy(*QUEUE).agg(f.sort_array(f.collect_list(point)).alias("points"))
+    found = minutes.where(_recent(until)).groupBy(*QUEUE)
+    every = found.agg(f.sort_array(f.collect_list(point)).alias("every"), f.max_by(at, in_order()).alias("last"), *more)
+    known = f.filter("every", lambda each: each["at"] <= f.col("last"))
+    return every.withColumn("points", known).drop("every", "last")
+
+
+def in_order() -> Any:
+    """Return what minutes are ordered by, also if a clock was set back."""
+    return f.struct("last_epoch", "last_seq", "ts")
 
 
 def _recent(until: "datetime") -> Any:
@@ -163,20 +193,28 @@ def _sum(*names: str) -> Any:
 def backlog(found: "Iterable[Row]", known: "Iterable[Row]") -> list[Finding]:
     """Return what there is to say of each queue of `levels`, the worst first; `known` has the `points` of some."""
     by_queue = {tuple(row[name] for name in QUEUE): row.points for row in known}
-    told = [judge(row, by_queue.get(tuple(row[name] for name in QUEUE), [])) for row in found]
+    rows = list(found)
+    # A value stands until its node was seen last, but no longer: a point after that would be invented.
+    seen: dict[str, datetime] = {}
+    for row in rows:
+        seen[row.node] = max(utc(row.seen_at), seen.get(row.node, utc(row.seen_at)))
+    told = [
+        judge(row, by_queue.get(tuple(row[name] for name in QUEUE), []), max(utc(row.node_at), seen[row.node]))
+        for row in rows
+    ]
     rank = {verdict: n for n, verdict in enumerate(BAD)}
     return sorted(
         told, key=lambda each: (rank.get(each.verdict, len(BAD)), -each.peak, each.node, each.vhost, each.queue)
     )
 
 
-def judge(row: "Row", recent: "list[Row]") -> Finding:
-    """Return a queue with its verdict, trend, and when it is full."""
-    until_s = utc(row.node_at).timestamp() + 60
+def judge(row: "Row", recent: "list[Row]", until: datetime) -> Finding:
+    """Return a queue of a node seen last at `until` with its verdict, trend, and when it is full."""
+    until_s = until.timestamp()
     lines = [(each["at"], each.ready) for each in recent], [(each["at"], each.octets) for each in recent]
     length, octets = (None, None) if row.deleted else (trend(line, until_s) for line in lines)
     higher = max((ready for at, ready in lines[0] if length and at < length.since_s), default=0)
-    grows, grows_octets = _grows(row, length, higher), octets is not None and octets.low > 0
+    grows, grows_octets = is_growth(length, row.ready, higher), octets is not None and octets.low > 0
     full_by, full = _full(row, length if grows else None, octets if grows_octets else None)
     left = row.ack + row.rejected + row.expired + row.dropped + row.removed
     slope, low, high = (length.slope, length.low, length.high) if length else (0.0, 0.0, 0.0)
@@ -212,10 +250,11 @@ def judge(row: "Row", recent: "list[Row]") -> Finding:
     )
 
 
-def _grows(row: "Row", length: Trend | None, higher: int) -> bool:
+def is_growth(length: Trend | None, ready: int, higher: int) -> bool:
+    """Tell whether a trend of a queue's length is a growth; `higher` is its peak of the hours before the trend."""
     if length is None or length.low <= 0 or length.slope * 3_600 < GROWS_PER_H or length.rise < GROWS_BY:
         return False
-    return length.until_s - length.since_s >= LONG_S or bool(row.ready > higher)
+    return length.until_s - length.since_s >= LONG_S or ready > higher
 
 
 def _is_full(row: "Row") -> bool:
@@ -284,7 +323,9 @@ def run(run: "Run") -> dict[str, Any]:
     ]
     if len(moved) > TRENDS_MAX:
         summary.append(("queues whose trend was not computed", len(moved) - TRENDS_MAX))
-    return run.report("backlog", COLUMNS, found, summary=summary, plots=plots, advice=[*map(advice, bad[:ADVICE_MAX])])
+    return run.report(
+        "backlog", COLUMNS, found, details=DETAILS, summary=summary, plots=plots, advice=foremost(map(advice, bad))
+    )
 
 
 _COUNTED: Final = (

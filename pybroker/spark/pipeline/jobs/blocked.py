@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as f
 
+from pybroker.spark.pipeline.jobs.people import foremost
 from pybroker.spark.pipeline.run import milliseconds
 from pybroker.spark.pipeline.schemas import ALARM_EVENT, BLOCK_EVENT, CONNECTION_1M, NODE_1M
 
@@ -39,6 +40,9 @@ COLUMNS: Final = (
     ("last_at", "when the last began"),
     ("node", "node"),
 )
+
+# People see the others first.
+DETAILS: Final = frozenset({"conn_id", "vhost", "memory_ms", "disk_ms", "flow_ms", "longest_ms", "first_at", "node"})
 
 
 def blocks(events: "DataFrame", last_seen: "DataFrame", until: "datetime") -> "DataFrame":
@@ -115,12 +119,13 @@ def run(run: "Run") -> dict[str, Any]:
     by_user = {row.user or "": 0 for row in rows}
     for row in rows:
         by_user[row.user or ""] += row.held_ms
-    worst = sorted(by_user.items(), key=lambda item: (-item[1], item[0]))[:5]
-    advice = [
+    worst = sorted(by_user.items(), key=lambda item: (-item[1], item[0]))
+    advice = foremost(
         f"connections of user '{user}' were blocked or throttled for {held_ms / 1000:.1f} s in total"
         for user, held_ms in worst
-    ]
-    return run.report("blocked", COLUMNS, rows, summary=summary, plots=_plots(rows, longest), advice=advice)
+    )
+    plots = _plots(rows, longest)
+    return run.report("blocked", COLUMNS, rows, details=DETAILS, summary=summary, plots=plots, advice=advice)
 
 
 def _end(run: "Run") -> "datetime":

@@ -139,8 +139,10 @@ def run(run: "Run") -> dict[str, Any]:
         for resource, label, octets, in_force, chosen, command in tried:
             one = figures[resource, octets]
             rows.append((resource, label, octets, one.fired, one.seconds, in_force, chosen, command, need.node))
-        advice += _advice(need, wanted, figures)
-        summary += _summary(need)
+        # Of a single node there is no need to say which.
+        place = f"{need.node}: " if len(found) > 1 else ""
+        advice += [f"{place}{sentence}" for sentence in _advice(need, wanted, figures)]
+        summary += [(f"{place}{label}", value) for label, value in _summary(need)]
         plots += [_plot(rows, need.node, resource) for resource in ("memory", "disk")]
     return run.report(
         "capacity", COLUMNS, rows, summary=summary, advice=advice, plots=[plot for plot in plots if plot["bars"]]
@@ -151,7 +153,7 @@ def _summary(need: "Row") -> list[tuple[str, Any]]:
     seen = f"{counted(need.samples, 'sample')}, {_span(need.seen_s)} of it seen"
     history = f"{iso(need.seen_from)} to {iso(need.seen_until)}, {seen}"
     told = [
-        (f"{need.node}: history", history),
+        ("history", history),
         ("most memory used, MiB", round(need.mem_peak / MIB, 1)),
         ("of a thousand samples 999 had no more than, MiB", round(need.mem_p999 / MIB, 1)),
         ("memory there is, MiB", round(need.mem_total / MIB, 1)),

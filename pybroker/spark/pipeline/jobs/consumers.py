@@ -11,7 +11,9 @@ from pyspark.sql import Window, functions as f
 
 from pybroker.humanize import counted
 from pybroker.spark.pipeline.jobs.backlog import GONE_S, LOST
+from pybroker.spark.pipeline.jobs.people import foremost
 from pybroker.spark.pipeline.schemas import NODE_1M, QUEUE_1M, TRACE_EVENT
+from pybroker.verdicts import meanings, words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -30,12 +32,12 @@ STUCK_MS: Final = 300_000
 STORM: Final = 0.5
 REJECTS: Final = 0.5
 MESSAGES_MIN: Final = 100
-ADVICE_MAX: Final = 5
+BAD: Final = words("consumers")
 
 COLUMNS: Final = (
     ("vhost", "virtual host"),
     ("queue", "queue"),
-    ("verdict", "rejects, missing, stuck, redelivery storm, idle, fine, or deleted"),
+    ("verdict", ", ".join(word for word, _ in meanings("consumers"))),
     ("ongoing", "whether consumers were missing, stuck or idle at the end"),
     ("missing_minutes", "minutes in which messages waited and there was no consumer"),
     ("stuck_minutes", "minutes in which consumers held messages while nothing was delivered or settled"),
@@ -51,6 +53,11 @@ COLUMNS: Final = (
     ("ready_max", "most messages that waited"),
     ("consumers", "consumers at the end"),
     ("node", "node"),
+)
+
+# People see the others first.
+DETAILS: Final = frozenset(
+    {"idle_minutes", "longest_from", "delivered", "redelivered", "rejected", "unacked_max", "ready_max", "node"}
 )
 
 
@@ -96,6 +103,8 @@ def _zero(name: str) -> Any:
 
 def stretches(found: "DataFrame") -> "DataFrame":
     """Return for each queue the minutes in each state, and its longest stretch in one of them."""
+    # Between stretches there is time without a state: nearly all spans have none, and need not be sorted.
+    found = found.where(f.col("state") != "")
     order = Window.partitionBy(*QUEUE).orderBy("begin", "end")
     is_new = f.coalesce(
         (f.col("state") != f.lag("state").over(order)) | (f.col("begin") != f.lag("end").over(order)), f.lit(True)
@@ -105,15 +114,13 @@ def stretches(found: "DataFrame") -> "DataFrame":
         f.min("begin").alias("begin"), f.max("end").alias("end")
     )
     one = one.withColumn("minutes", (f.col("end") - f.col("begin")) / MINUTE_S)
-    bad = f.col("state") != ""
-    longest = f.max(f.when(bad, f.struct("minutes", "begin", "state")))
     return one.groupBy(*QUEUE).agg(
         *(
             f.sum(f.when(f.col("state") == name, f.col("minutes")).otherwise(0)).alias(f"{name}_minutes")
             for name in STATES
         ),
-        longest.alias("longest"),
-        f.coalesce(f.max(bad & (f.col("end") >= f.col("node_end"))), f.lit(False)).alias("ongoing"),
+        f.max(f.struct("minutes", "begin", "state")).alias("longest"),
+        f.coalesce(f.max(f.col("end") >= f.col("node_end")), f.lit(False)).alias("ongoing"),
     )
 
 
@@ -146,9 +153,11 @@ def consumers(minutes: "DataFrame", losses: "DataFrame", nodes: "DataFrame") -> 
             "longest_from": f.timestamp_seconds("longest.begin"),
         }
     )
-    rows = rows.withColumn("verdict", _verdict()).select(*(name for name, _ in COLUMNS))
-    bad = ~f.col("verdict").isin("fine", "deleted")
-    return rows.orderBy(~bad, f.col("longest_minutes").desc(), f.col("redelivered").desc(), *QUEUE)
+    rows = rows.withColumn("verdict", _verdict()).withColumn("ongoing", f.col("ongoing") & f.col("verdict").isin(*BAD))
+    rows = rows.select(*(name for name, _ in COLUMNS))
+    return rows.orderBy(
+        ~f.col("verdict").isin(*BAD), f.col("longest_minutes").desc(), f.col("redelivered").desc(), *QUEUE
+    )
 
 
 def _share(part: Any, whole: Any) -> Any:
@@ -176,11 +185,10 @@ def _verdict() -> Any:
 def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
     found = consumers(run.read(QUEUE_1M), run.read(TRACE_EVENT), run.read(NODE_1M)).collect()
-    verdicts = ("missing", "stuck", "idle", "rejects", "redelivery storm")
     living = [row for row in found if row.verdict != "deleted"]
-    summary = [("queues", len(living)), *((each, sum(row.verdict == each for row in found)) for each in verdicts)]
-    bad = [row for row in found if row.verdict in verdicts]
-    return run.report("consumers", COLUMNS, found, summary=summary, advice=[*map(advice, bad[:ADVICE_MAX])])
+    summary = [("queues", len(living)), *((each, sum(row.verdict == each for row in found)) for each in BAD)]
+    bad = [row for row in found if row.verdict in BAD]
+    return run.report("consumers", COLUMNS, found, details=DETAILS, summary=summary, advice=foremost(map(advice, bad)))
 
 
 def advice(row: "Row") -> str:

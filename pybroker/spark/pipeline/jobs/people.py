@@ -1,10 +1,21 @@
 """Figures of reports as people read them: octets in powers of two, and times with their bounds."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from pybroker.humanize import counted, lasting
 
 MIB: Final = 1 << 20
+SHOWN: Final = 5
+
+
+def foremost(sentences: Iterable[str]) -> list[str]:
+    """Return the first few, and how many more there are: `and 1 more`."""
+    told = list(sentences)
+    # To say that there is one more takes the place of it.
+    if len(told) > SHOWN + 1:
+        told[SHOWN:] = [f"and {len(told) - SHOWN:,} more: see the rows"]
+    return told
 
 
 def size(octets: float) -> str:

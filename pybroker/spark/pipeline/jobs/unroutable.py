@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as f
 
+from pybroker.spark.pipeline.jobs.people import foremost
 from pybroker.spark.pipeline.run import milliseconds
 from pybroker.spark.pipeline.schemas import TRACE_EVENT
+from pybroker.verdicts import meanings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -13,10 +15,11 @@ if TYPE_CHECKING:
     from pybroker.spark.pipeline.run import Run
 
 WAY: Final = ("node", "kind", "reason", "vhost", "exchange", "routing_key", "queue")
-ADVICE_MAX: Final = 5
+# People see the others first.
+DETAILS: Final = frozenset({"returned", "octets", "per_day", "has_ae", "node"})
 
 COLUMNS: Final = (
-    ("kind", "unroutable, dead_letter, expired, rejected, maxlen or delivery_limit"),
+    ("kind", ", ".join(word for word, _ in meanings("unroutable"))),
     ("reason", "why"),
     ("vhost", "virtual host"),
     ("exchange", "exchange it was published to; empty for the default one"),
@@ -69,8 +72,8 @@ def run(run: "Run") -> dict[str, Any]:
         label = f"dead letters: {reason}" if kind == "dead_letter" else f"dropped: {reason}"
         summary.append((label, sum(row.messages for row in found if (row.kind, row.reason) == (kind, reason))))
     plots = _plots(run, events) if found else []
-    advice = [_advice(row) for row in nowhere if row.reason == "NO_ROUTE"][:ADVICE_MAX]
-    return run.report("unroutable", COLUMNS, found, summary=summary, plots=plots, advice=advice)
+    advice = foremost(_advice(row) for row in nowhere if row.reason == "NO_ROUTE")
+    return run.report("unroutable", COLUMNS, found, details=DETAILS, summary=summary, plots=plots, advice=advice)
 
 
 def _plots(run: "Run", events: "DataFrame") -> list[dict[str, Any]]:

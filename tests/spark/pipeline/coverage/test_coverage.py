@@ -8,7 +8,7 @@ from pybroker.spark.pipeline.coverage import coverage
 from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.schemas import GAP, NODE_SAMPLE
 from pybroker.spark.pipeline.tables import Warehouse
-from tests.spark.pipeline.jobs.rows import NOON, at, frame
+from tests.spark.pipeline.jobs.rows import NOON, at, put
 
 pytestmark = pytest.mark.spark
 
@@ -20,21 +20,21 @@ def warehouse(tmp_path):
     return Warehouse(tmp_path / "warehouse")
 
 
-def write(spark, warehouse, table, rows):
-    day = NOON.date()
-    warehouse.write(frame(spark, table, *({"epoch": 1, "date": day, **row} for row in rows)), table, [day])
+def write(warehouse, table, rows):
+    put(warehouse, table, *({"epoch": 1, **row} for row in rows))
 
 
+@pytest.mark.slow
 def test_holes_gaps_and_a_node_that_ended_are_told_of(spark, warehouse, tmp_path):
     seconds = [*range(0, 300, 10), *range(500, 900, 10)]
     one = [{"ts": at(0, second), "seq": second, "interval_ms": 10_000, "node": "one"} for second in seconds]
     two = [{"ts": at(0, s), "seq": s, "interval_ms": 10_000, "node": "two"} for s in range(0, 600, 10)]
     slow = [{"ts": at(0, s), "seq": s, "interval_ms": 60_000, "node": "slow"} for s in range(0, 900, 60)]
-    write(spark, warehouse, NODE_SAMPLE, [*one, *two, *slow])
+    write(warehouse, NODE_SAMPLE, [*one, *two, *slow])
     from_ms = round(at(10).timestamp() * 1000)
     gap = {"ts": at(10), "node": "one", "from_ms": from_ms, "to_ms": from_ms + 30_000}
     gaps = [{"table": "queue_sample", "why": "disk"}, {"table": "queue_sample", "why": "unheard-of"}]
-    write(spark, warehouse, GAP, [{**gap, **each} for each in gaps])
+    write(warehouse, GAP, [{**gap, **each} for each in gaps])
     run = Run(spark, warehouse, tmp_path, HOUR)
     found = run.coverage
     assert (found.seen_from, found.seen_until) == (NOON, NOON + timedelta(seconds=890))

@@ -8,7 +8,7 @@ from pybroker.spark.pipeline.coverage.unknown import bad_spans, holes, told, unk
 from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.schemas import GAP, NODE_1M, NODE_SAMPLE
 from pybroker.spark.pipeline.tables import Warehouse
-from tests.spark.pipeline.jobs.rows import NOON, at, frame
+from tests.spark.pipeline.jobs.rows import NOON, at, frame, put
 
 pytestmark = pytest.mark.spark
 
@@ -96,13 +96,11 @@ def test_lines_that_are_no_rows_tell_when_they_were(tmp_path):
 
 def test_a_span_is_clipped_to_the_window_and_a_jump_of_the_clock_is_no_hole(spark, tmp_path):
     warehouse = Warehouse(tmp_path / "warehouse")
-    day = NOON.date()
-    rows = [{**row, "date": day} for row in (*every_ten_seconds(0, 10), *every_ten_seconds(20, 60))]
+    rows = [*every_ten_seconds(0, 10), *every_ten_seconds(20, 60)]
     jump = {"table": "", "from_ms": ms(10), "to_ms": ms(19, 50), "why": "clock_forward"}
     early = {"table": "queue_sample", "from_ms": ms(-5), "to_ms": ms(7), "why": "disk"}
     for table, given in ((NODE_SAMPLE, rows), (GAP, [jump, early])):
-        full = [{"ts": at(0), "epoch": 1, "date": day, **row} for row in given]
-        warehouse.write(frame(spark, table, *full), table, [day])
+        put(warehouse, table, *({"ts": at(0), "epoch": 1, **row} for row in given))
     run = Run(spark, warehouse, tmp_path, Window(at(5), at(60)))
     assert spans(unknown_spans(run)) == [
         ("n", "queue_sample", "disk", 5, 7),
