@@ -1,10 +1,13 @@
-"""Figures as people read them: sizes in MB of 10^6 octets, as they are given to commands, and how long a time was."""
+"""Figures as people read them: sizes in MB of 10^6 octets, as commands take them, times, and how long one was."""
 
+from datetime import UTC, datetime
 from typing import Final
 
 MIB: Final = 1 << 20
 MB: Final = 10**6
 GB: Final = 10**9
+# The last time that Python's calendar has, in milliseconds since the epoch.
+UTC_MS_MAX: Final = 253_402_300_799_999
 
 
 def size(octets: float) -> str:
@@ -27,6 +30,13 @@ def lasting(ms: float) -> str:
             rest = whole % length // part
             return f"{whole // length} {unit}" + (f" {rest} {below}" if rest else "")
     return f"{whole} s"
+
+
+def utc(ms: int) -> str:
+    """Return milliseconds since the epoch as `2026-05-01T12:00:00.000+00:00`; a number beyond the calendar."""
+    if not 0 <= ms <= UTC_MS_MAX:
+        return str(ms)
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def counted(number: int, name: str) -> str:

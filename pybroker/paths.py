@@ -73,6 +73,11 @@ def control_socket(node_name: str) -> Path:
     return runtime_dir() / f"{node_name}.sock"
 
 
+def web_socket(control: Path) -> Path:
+    """Return the path of the socket that pybroker-web asks a node on, beside the control socket."""
+    return control.with_suffix(".web")
+
+
 def running_sockets() -> list[Path]:
     """Return the control sockets on which a node answers here, this user's first; a dead node's leftover is not one.
 

@@ -11,7 +11,7 @@ USAGE: Final = EX_USAGE  # an unknown command, option or column; too few or too 
 DATAERR: Final = EX_DATAERR  # an unknown name, a value that cannot be
 STALE: Final = 66  # EX_NOINPUT: a report that is too old to be a check
 NOUSER: Final = EX_NOUSER  # an unknown user
-UNAVAILABLE: Final = EX_UNAVAILABLE  # no answer from the node, or a refusal by it
+UNAVAILABLE: Final = EX_UNAVAILABLE  # no answer from the node, a refusal by it, a failed health check
 SOFTWARE: Final = EX_SOFTWARE  # a fault of ours; a user that exists already; ping or status timed out
 IOERR: Final = 74  # the answer could not be written
 TEMPFAIL: Final = EX_TEMPFAIL  # timed out
@@ -28,10 +28,11 @@ MEANINGS: Final = {
     DATAERR: "A name does not exist, or a value is invalid. For definitions plan: there is a conflict.",
     STALE: "The report, or the newest telemetry in it, is older than --max-age.",
     NOUSER: "The user does not exist.",
-    UNAVAILABLE: "No node responds, or it refuses the command. For the pipeline: Java, Spark, memory or a "
-    "report is missing.",
+    UNAVAILABLE: "No node responds, or it refuses the command; or a health check fails. For the pipeline: Java, Spark, "
+    "memory or a report is missing.",
     SOFTWARE: "The user exists already; ping or status timed out; an internal error of the daemon.",
-    IOERR: "The output could not be written, for example to a full disk; the command may have been executed.",
+    IOERR: "The output could not be written, for example to a full disk; the command may have been executed. "
+    "For the pipeline: alerts reached nobody.",
     TEMPFAIL: "Timed out. For the pipeline: it is already running.",
     INTERRUPTED: "Interrupted (Ctrl-C).",
     PIPE_CLOSED: "The reader of the output closed the pipe.",

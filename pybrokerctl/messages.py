@@ -199,10 +199,11 @@ def _text(
 def _not_shown(args: Any, facts: Mapping[str, Any]) -> str:
     """Return how many messages the queue has in states that were not asked for, and how to see them."""
     unacked, delayed = getattr(args, "unacked", False), getattr(args, "delayed", False)
+    see = "see" if hasattr(args, "unacked") else "see peek_messages"
     found = [
         (facts.get("messages_ready", 0) * delayed, "ready (without --delayed)"),
-        (facts.get("messages_unacknowledged", 0) * (not unacked), "unacknowledged (see --unacked)"),
-        (facts.get("messages_delayed", 0) * (not delayed), "delayed until a retry (see --delayed)"),
+        (facts.get("messages_unacknowledged", 0) * (not unacked), f"unacknowledged ({see} --unacked)"),
+        (facts.get("messages_delayed", 0) * (not delayed), f"delayed until a retry ({see} --delayed)"),
     ]
     told = ", ".join(f"{count:,} {where}" for count, where in found if count)
     return f" Not shown: {told}." if told else ""

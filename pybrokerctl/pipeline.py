@@ -65,7 +65,7 @@ def _report(call: "Call", args: Any, asked: dict[str, Any]) -> int:
     if args.fresh:
         run(asked["words"], quiet=call.options.quiet)
     report = reports.read(args.warehouse, name)
-    for text in reports.show(report, args.format or call.options.formatter, call.options):
+    for text in reports.show(report, args.format or call.options.formatter, call.options, details=args.details):
         sys.stdout.write(text)
     # An old report says nothing of now, whatever it found.
     refuse_old(report)

@@ -1,5 +1,6 @@
 """One answer as text: asked for over a connection, shown by a view or a formatter, as it comes."""
 
+import sys
 from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,10 @@ def texts(
         yield from formatter.rows(head, answer)
     elif options.silent and isinstance(answer, str) and options.formatter not in render.MACHINE:
         return None
+    elif isinstance(answer, dict) and options.formatter != "json" and (notes := answer.get("notes")):
+        sys.stderr.write("".join(f"note: {cell.lines(note)}\n" for note in notes if not options.silent))
+        if answer.get("message"):
+            yield from formatter.value(answer["message"], connection.node)
     elif isinstance(answer, dict) and options.formatter in render.FOR_PEOPLE and (view := views.find(command.name)):
         yield from view(answer, args, drawn=options.formatter == render.TERMINAL)
     elif isinstance(answer, dict) and command.name in views.TABLES and options.formatter != "json":

@@ -31,6 +31,7 @@ class Peer(SessionState):
 
     def __init__(self, vhost: VHost) -> None:
         super().__init__(vhost.broker, vhost.broker.turn, 1)
+        self.vhost = vhost
         self.octets = 0
 
     def queued(self, octets: int) -> None:

@@ -11,6 +11,11 @@ def test_a_size_is_in_mb_as_commands_read_them():
     ]
 
 
+def test_a_time_is_in_utc_as_far_as_the_calendar_goes():
+    assert humanize.utc(1_500) == "1970-01-01T00:00:01.500+00:00"
+    assert humanize.utc(253_402_300_800_000) == "253402300800000"
+
+
 @pytest.mark.parametrize(
     ("ms", "text"),
     [

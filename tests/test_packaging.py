@@ -17,7 +17,12 @@ from tests.sources import PACKAGES, ROOT, report, sources, sources_of_tests
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 README = (ROOT / "README.md").read_text()
-PROGRAMS = {"pybroker": "pybroker.daemon", "pybrokerctl": "pybrokerctl", "pybroker-testing": "pybroker.testing"}
+PROGRAMS = {
+    "pybroker": "pybroker.daemon",
+    "pybrokerctl": "pybrokerctl",
+    "pybroker-testing": "pybroker.testing",
+    "pybroker-web": "pybroker.http.main",
+}
 
 
 def readme_commands(heading: str) -> list[str]:
@@ -93,7 +98,13 @@ def declared(*extras: str) -> set[str]:
     """Return the modules that an installation with these extras brings along."""
     project = PROJECT["project"]
     lines = project["dependencies"] + [line for extra in extras for line in project["optional-dependencies"][extra]]
-    modules = {"google-re2": "re2", "google-crc32c": "google_crc32c", "argon2-cffi": "argon2", "pytest-xdist": "xdist"}
+    modules = {
+        "argon2-cffi": "argon2",
+        "google-crc32c": "google_crc32c",
+        "google-re2": "re2",
+        "prometheus-client": "prometheus_client",
+        "pytest-xdist": "xdist",
+    }
     names = {re.split(r"[<>=~\[ ]", line)[0].lower() for line in lines}
     return {modules.get(name, name) for name in names}
 
@@ -240,6 +251,7 @@ def tracked(*patterns):
 
 def test_the_sdist_has_what_the_readmes_commands_need(built):
     expected = tracked("man/*", "etc/*", "etc/completions/*", "*.md", "*.toml", ".ci/run", "pybroker/wire/_codec.*")
+    expected |= tracked("pybroker/spark/parse/_deliveries.*")
     built_here = {name for name in expected if name.endswith(".so")}
     assert expected - built_here | {"tests/conftest.py", "setup.py", "LICENSE"} <= built[0]
 

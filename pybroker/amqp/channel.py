@@ -63,6 +63,7 @@ class AmqpChannel(ChannelState):
         "number",
         "prefetch",
         "publisher",
+        "publishes",
         "receipt",
         "reply_consumer",
         "reply_queue",
@@ -89,6 +90,7 @@ class AmqpChannel(ChannelState):
         self.reply_consumer: tuple[str, str] | None = None  # (consumer tag, key) of direct reply-to
         self.routes_open = 0  # how many of the session's remembered routes are this channel's
         self.receipt: Receipt | None = None  # a blank one, for the next publish
+        self.publishes = False  # it has published: it counts as a publisher
         self.publisher = Publisher(session.vhost, session.id, session.frame_octets_max)
 
     @property
@@ -96,6 +98,11 @@ class AmqpChannel(ChannelState):
         """Return the publisher and consumer of this channel as the firehose names them."""
         user = self.session.user
         return Party(self.session.name, self.number, user.name if user is not None else "")
+
+    @property
+    def confirmed(self) -> int:
+        """Return how many of its publishes were confirmed."""
+        return 0 if self.confirms is None else self.confirms.confirmed
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -116,7 +123,7 @@ class AmqpChannel(ChannelState):
         if confirms is None or self.closing:
             return
         session = self.session
-        broker, answered = session.broker, confirms.answered
+        broker = session.broker
         told = confirms.pop()
         if confirms.awaited is not None:
             broker.unconfirmed[self] = confirms.awaited
@@ -127,9 +134,6 @@ class AmqpChannel(ChannelState):
             for ack, seq, multiple in told:
                 method = head + (_ACK_FRAME if ack else _NACK_FRAME)
                 session.send(method + seq.to_bytes(8) + (b"\x01\xce" if multiple else b"\x00\xce"))
-                if ack:
-                    broker.confirmed += seq - answered
-                answered = seq
 
     # -- replies that wait --------------------------------------------------------------------------------------------
 
@@ -270,7 +274,7 @@ class AmqpChannel(ChannelState):
             self._end_assembly()
             finish_content(self, assembly)
         elif assembly.remaining > LARGE_BODY_OCTETS:
-            self.session.read_octets = self.session.turn.large_octets
+            self.session.read_octets = self.session.large_octets
 
     def _end_assembly(self) -> None:
         if self.assembly is not None:
@@ -343,6 +347,8 @@ class AmqpChannel(ChannelState):
 
     def fail(self, error: AmqpError) -> None:
         """Send channel.close and ignore everything but its answer."""
+        if error.method == PUBLISH:
+            self.session.broker.totals.refused += 1
         self.end()
         self.closing = True
         self.send(
@@ -384,9 +390,15 @@ class AmqpChannel(ChannelState):
         for consumer in consumers.values():
             consumer.queue.consumers.remove(consumer)
             queues[consumer.queue] = None
+            self.consumer_gone(consumer)
             connection_events.consumer_deleted(consumer)
+        totals = session.broker.totals
         if not ended:
+            totals.churn.count("channels_closed")
             connection_events.channel_closed(self)
+        if self.publishes:
+            self.publishes = False
+            totals.publishers -= 1
         if self.transaction is not None:
             self.unacked.put_back(self.transaction.taken())
             self.transaction = None

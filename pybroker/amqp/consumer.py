@@ -66,6 +66,7 @@ class AmqpConsumer(Consumer):
         channel = self.channel
         if channel.consumers.pop(self.tag, None) is not None:
             channel.session.consumers -= 1
+            channel.consumer_gone(self)
         if channel.session.capabilities.get("consumer_cancel_notify") is True and not channel.closing:
             channel.send(make_method(commands.Basic.Cancel, consumer_tag=self.tag, nowait=True))
 

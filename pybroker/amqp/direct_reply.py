@@ -41,6 +41,12 @@ def set_reply_to(channel: "AmqpChannel", single: Contents) -> None:
     single.attributes = attributes_for(octets)
 
 
+def trace_reply(channel: "AmqpChannel", route: Route, single: Contents) -> None:
+    """Tell what becomes of a reply."""
+    broker = channel.session.broker
+    broker.traces.replied(channel, route, single, there=route.to_reply in broker.reply_consumers)
+
+
 def deliver_reply(publisher: "AmqpSession", route: Route, content: bytes) -> bool:
     """Put a reply into the outbox of the waiting client; False without one. Replies are never acknowledged."""
     assert route.to_reply is not None

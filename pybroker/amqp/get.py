@@ -60,16 +60,18 @@ class Get:
         queue, entry = self._queue, None
         if _is_paused(queue):
             queue.touch()
+            queue.count_get(None, no_ack=self._no_ack)
         elif not queue.deleted:
             entry = queue.get(no_ack=self._no_ack)
         if entry is None:
+            channel.count_get(None, no_ack=self._no_ack)
             return [encode_method(channel.number, make_method(commands.Basic.GetEmpty))]
         return self._hand_over(entry)
 
     def _hand_over(self, entry: "Entry") -> list[bytes]:
         channel, queue, run = self._channel, self._queue, entry.run
         session = channel.session
-        session.delivered += 1
+        channel.count_get(entry, no_ack=self._no_ack)
         tag = channel.next_tag
         channel.next_tag = tag + 1
         if not self._no_ack:

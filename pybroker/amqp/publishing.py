@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final, cast
 from pamqp import commands
 
 from pybroker.amqp import withholding
-from pybroker.amqp.direct_reply import REPLY_TO, check_reply_consumer, deliver_reply, set_reply_to
-from pybroker.amqp.returns import return_or_drop, unroutable
+from pybroker.amqp.direct_reply import REPLY_TO, check_reply_consumer, deliver_reply, set_reply_to, trace_reply
+from pybroker.amqp.returns import counting, return_or_drop, unroutable
 from pybroker.content_view import property_octets
 from pybroker.core.auth.permissions import check, check_topic
 from pybroker.core.channel.receipt import Receipt
-from pybroker.core.queue import pause
 from pybroker.core.routing.publish import Contents, Route, names_of
 from pybroker.core.topology.exchange_declare import find_exchange
 from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from pybroker.amqp.content_assembler import ContentAssembler
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.channel.confirm import ConfirmLine
+    from pybroker.core.channel.transaction import Transaction
     from pybroker.core.queue.destination import Destination
     from pybroker.core.routing.exchange import Exchange
     from pybroker.wire.content import Event
@@ -121,7 +121,10 @@ def publish_event(channel: "AmqpChannel", event: "Event") -> "Event | None":
 
 
 def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient: bool = False) -> int:
-    """Route and enqueue messages of one kind; return how many: all, unless `patient` or a paused queue withholds one.
+    """Route and enqueue messages of one kind; return how many.
+
+    These are all, except that a `patient` caller gets a share of work that is slow, and that a paused queue may
+    withhold one: then the first of the rest waits for it.
 
     Raises NotFound (404), AccessRefused (403), PreconditionFailed (406) for a user-id that lies, behind the others.
     """
@@ -143,6 +146,8 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     if receipt is None:
         receipt = channel.receipt = Receipt()
     session.work += width
+    if channel.transaction is not None:
+        return _publish_in_transaction(channel, channel.transaction, route, contents, receipt, patient=patient)
     if (
         route.dynamic
         or route.immediate
@@ -153,8 +158,6 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         n, out = _publish_each(channel, route, contents, receipt, patient=patient)
     elif not queues:
         unroutable(channel, route, contents, 312, "NO_ROUTE")
-    elif channel.transaction is not None:
-        channel.transaction.publish(route, contents, queues)
     else:
         channel.publisher.publish(route, contents, queues, receipt)
         session.sharing = route
@@ -176,9 +179,37 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     assert exchange is not None
     exchange.publish_in += n
     exchange.publish_out += out
-    session.published += n
+    channel.published += n
     if channel.confirms is not None:
-        _confirm(channel, channel.confirms, n, receipt)
+        _confirm(channel, channel.confirms, n, receipt, exchange)
+    return n
+
+
+def _publish_in_transaction(
+    channel: "AmqpChannel",
+    transaction: "Transaction",
+    route: Route,
+    contents: Contents,
+    receipt: Receipt,
+    *,
+    patient: bool,
+) -> int:
+    """Route messages that are enqueued, and count as published, at the commit; return how many, as `publish` does."""
+    exchange = route.exchange
+    assert exchange is not None
+    n, before = len(contents.contents), transaction.messages
+    wants = contents.attributes.wants
+    if route.dynamic or route.to_reply is not None or wants & (WANTS_CC | WANTS_REPLY_TO):
+        n, _ = _publish_each(channel, route, contents, receipt, patient=patient)
+    else:
+        transaction.publish(route, contents, route.queues)
+    broker = channel.session.broker
+    broker.message_sizes.count(contents, n)
+    kept = transaction.messages - before
+    broker.totals.count_uncommitted(n, kept)
+    # Direct replies have gone.
+    channel.published += n - kept
+    exchange.publish_in += n - kept
     return n
 
 
@@ -207,7 +238,7 @@ def share(session: "AmqpSession", route: Route, each: int) -> None:
     """
     if each > LARGE_OCTETS:
         # If all are alike, read up to the end of one: joining a message that a read has cut is ten times the work.
-        most, unit = session.turn.large_octets, each + route.octets
+        most, unit = session.large_octets, each + route.octets
         cut = (session.recv_octets + most - session.whole_at) % unit if unit <= most else 0
         session.read_octets = most - cut
     for queue in route.queues:
@@ -217,10 +248,11 @@ def share(session: "AmqpSession", route: Route, each: int) -> None:
             return
 
 
-def _confirm(channel: "AmqpChannel", confirms: "ConfirmLine", n: int, receipt: Receipt) -> None:
+def _confirm(channel: "AmqpChannel", confirms: "ConfirmLine", n: int, receipt: Receipt, exchange: "Exchange") -> None:
     """Put `n` publishes in the line for their confirms; the rejected ones get a nack when their turn comes."""
     session = channel.session
-    if confirms.add(n, receipt):
+    session.broker.totals.received_confirm += n
+    if confirms.add(n, receipt, exchange):
         receipt.want()
         log = confirms.awaited
         if log is not None and not log.failed and receipt.others is None:
@@ -233,6 +265,9 @@ def _confirm(channel: "AmqpChannel", confirms: "ConfirmLine", n: int, receipt: R
 def resolve(channel: "AmqpChannel", route: Route) -> None:
     """Check what may have changed since the route was last used, in RabbitMQ's order, and find its queues."""
     session = channel.session
+    if not channel.publishes:
+        channel.publishes = True
+        session.broker.totals.publishers += 1
     vhost = channel.publisher.vhost
     names = route.names
     check(session.user, vhost.name, "write", "exchange", names.exchange)
@@ -280,7 +315,8 @@ def _publish_each(
             set_reply_to(channel, single)
         if route.to_reply is not None:
             if vhost.tracing:
-                _trace_reply(channel, route, single)
+                trace_reply(channel, route, single)
+            # Differs from RabbitMQ: it counts a reply as an unroutable message that is dropped.
             if not deliver_reply(session, route, single.contents[0]):
                 unroutable(channel, route, single, 312, "NO_ROUTE")
             continue
@@ -291,16 +327,16 @@ def _publish_each(
             receipt.begin(0)
             return index, out
         queues, single = _targets(channel, route, single)
-        if held and len(left := pause.accepting(queues)) < len(queues):
-            withholding.refuse(channel, queues, receipt)
-            queues = left
-            if not queues:
-                continue
+        queues, refusing = withholding.parted(channel, queues, receipt) if held else (queues, ())
+        if refusing and not queues:
+            if vhost.tracing:
+                session.broker.traces.published(channel, route, single, original, queues, refusing)
+            continue
         # A message that is delayed leaves the exchange later.
         copies = 0 if exchange.SCHEDULES and queues and queues[0].republishes else len(queues)
         out += copies
         if vhost.tracing:
-            queues = session.broker.traces.published(channel, route, single, original, queues)
+            queues = session.broker.traces.published(channel, route, single, original, queues, refusing)
         if not queues:
             unroutable(channel, route, single, 312, "NO_ROUTE")
         elif channel.transaction is not None:
@@ -325,12 +361,6 @@ def _targets(channel: "AmqpChannel", route: Route, single: Contents) -> "tuple[t
         attributes = attributes_for(property_octets(content))
         single = Contents(attributes, [content], len(content), single.body_octets, single.body_size)
     return queues, single
-
-
-def _trace_reply(channel: "AmqpChannel", route: Route, single: Contents) -> None:
-    """Tell what becomes of an answer to a request."""
-    broker = channel.session.broker
-    broker.traces.replied(channel, route, single, there=route.to_reply in broker.reply_consumers)
 
 
 def _immediate(
@@ -373,15 +403,23 @@ def commit_publish(
     """
     present = tuple(queue for queue in queues if not queue.deleted)
     receipt = Receipt()
+    n = routed = len(contents.contents)
+    exchange = counting(channel, route)
     if present and route.immediate:
-        for index in range(len(contents.contents)):
+        for index in range(n):
             single = contents.single(index)
             if not _immediate(channel, route, single, present, receipt):
+                routed -= 1
                 return_or_drop(channel, route, single.contents, 313, "NO_CONSUMERS")
     elif present:
         channel.publisher.publish(route, contents, present, receipt)
     else:
         return_or_drop(channel, route, contents.contents, 312, "NO_ROUTE")
+    exchange.publish_in += n
+    if present and not present[0].republishes:
+        exchange.publish_out += routed * len(present)
+    channel.published += n
+    channel.session.broker.totals.count_committed(n)
     if receipt.log is not None:
         channel.session.credit.charge(receipt, contents.octets)
     return receipt

@@ -8,7 +8,9 @@ from pybroker.wire.methods import make_method
 
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
+    from pybroker.core.routing.exchange import Exchange
     from pybroker.core.routing.publish import Contents, Route
+    from pybroker.core.stats.traffic import Traffic
 
 
 def unroutable(channel: "AmqpChannel", route: "Route", contents: "Contents", code: int, name: str) -> None:
@@ -21,14 +23,25 @@ def unroutable(channel: "AmqpChannel", route: "Route", contents: "Contents", cod
 
 def return_or_drop(channel: "AmqpChannel", route: "Route", contents: list[bytes], code: int, name: str) -> None:
     """Return messages that nobody takes, if the publisher wants to know; else count and drop them."""
-    broker = channel.session.broker
+    broker, n = channel.session.broker, len(contents)
     returned = route.mandatory or (code == 313 and route.immediate)
     if broker.losses is not None:
         broker.losses.unroutable(channel.publisher.vhost, route.names, contents, name, returned=returned)
+    exchange = counting(channel, route)
     if returned:
+        channel.returned += n
+        exchange.returned += n
         _send_returns(channel, route, contents, code, name)
     else:
-        broker.unroutable += len(contents)
+        channel.dropped += n
+        exchange.dropped += n
+
+
+def counting(channel: "AmqpChannel", route: "Route") -> "Exchange | Traffic":
+    """Return what counts a route's messages: its exchange, or if that is gone, before a commit, the virtual host."""
+    exchange, vhost = route.exchange, channel.publisher.vhost
+    assert exchange is not None
+    return exchange if vhost.exchanges.get(exchange.name) is exchange else vhost.traffic
 
 
 def _send_returns(channel: "AmqpChannel", route: "Route", contents: list[bytes], code: int, name: str) -> None:
@@ -37,7 +50,6 @@ def _send_returns(channel: "AmqpChannel", route: "Route", contents: list[bytes],
     Like confirms they do not stand behind replies that wait for the disk.
     """
     session = channel.session
-    session.broker.returned += len(contents)
     method = make_method(
         commands.Basic.Return,
         reply_code=code,

@@ -58,13 +58,13 @@ class AmqpSession(SessionState):
 
     protocol = "AMQP 0-9-1"
     reply_octets_max: Final = REPLY_OCTETS_MAX
+    channels: "dict[int, AmqpChannel]"
 
     __slots__ = (
         "assembling",
         "auth_mechanism",
         "capabilities",
         "channel_max",
-        "channels",
         "client_properties",
         "confirming",
         "connected_at_ms",
@@ -91,7 +91,6 @@ class AmqpSession(SessionState):
         "sharing",
         "sharing_octets",
         "state",
-        "tls",
         "told_blocked",
         "unread_ms",
         "unsent_octets",
@@ -114,7 +113,6 @@ class AmqpSession(SessionState):
         self.auth_mechanism = ""
         self.client_properties: Table = Table()
         self.capabilities: dict[str, Any] = {}
-        self.channels: dict[int, AmqpChannel] = {}
         self.channel_max = 0
         self.limits_offered = (0, 0)  # frame_max, channel_max of connection.tune; a reload may have changed them since
         self.frame_octets_max = settings.frame_octets_max_initial
@@ -276,6 +274,7 @@ class AmqpSession(SessionState):
             left, had = channel.leave()
             queues |= left
             batches += had
+            self.channel_closed(channel)
         self.routes.clear()
         self.events.clear()
         self.confirming.clear()
@@ -324,9 +323,10 @@ class AmqpSession(SessionState):
             why, extra = self.reason or reason, event("connection.closed", self)
             log.info("closing AMQP connection %s (%s): %s", self.pid, described(self), why, extra=extra)
         self.end_channels(self.reason or reason)
+        self.broker.totals.churn.count("connections_closed")
         if self.state is not State.HEADER:
             connection_events.connection_closed(self, self.reason or reason)
-        self.broker.session_ended(self)
+        self.broker.ends.notify_session(self)
         self.leave()
         self.credit.end()
         self.broker.beating.pop(self, None)

@@ -6,6 +6,7 @@ when it goes on.
 
 from typing import TYPE_CHECKING
 
+from pybroker.core.message_trace import pauses as traced_pauses
 from pybroker.core.queue import pause
 from pybroker.run import WANTS_CC
 
@@ -19,19 +20,30 @@ if TYPE_CHECKING:
 
 def is_withheld(channel: "AmqpChannel", route: "Route", single: "Contents") -> bool:
     """Tell whether a paused queue withholds a message; then the session is not read until it may go."""
-    cause = pause.withholding(foreseen(channel, route, single.attributes, single.contents[0]))
-    if cause is not None:
-        channel.session.withhold(cause)
-    return cause is not None
+    queues = foreseen(channel, route, single.attributes, single.contents[0])
+    cause = pause.withholding(queues)
+    if cause is None:
+        return False
+    vhost = channel.publisher.vhost
+    if vhost.tracing:
+        traced_pauses.withheld(vhost.broker.traces, channel, route, single.contents[0], queues, cause.name)
+    channel.session.withhold(cause)
+    return True
 
 
-def refuse(channel: "AmqpChannel", queues: "tuple[Destination, ...]", receipt: "Receipt") -> None:
-    """Note that some of a message's queues refuse it, because they are paused."""
+def parted(
+    channel: "AmqpChannel", queues: "tuple[Destination, ...]", receipt: "Receipt"
+) -> "tuple[tuple[Destination, ...], tuple[Destination, ...]]":
+    """Return a message's queues that take it, and those that refuse it because they are paused: it is rejected then."""
+    found = pause.refusing(queues)
+    if not found:
+        return queues, ()
     receipt.reject(range(receipt.index, receipt.index + 1))
-    queue = next(queue for queue in queues if queue.paused is not None)
+    queue = found[0]
     text, session = f"Publishes to {queue!r} are refused: it is paused", channel.session
     fields = {"vhost": queue.vhost.name, "queue": queue.name}
     session.broker.warn("queue.refused", f"refused {queue.id}", text, session, **fields)
+    return pause.accepting(queues), found
 
 
 def foreseen(

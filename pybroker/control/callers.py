@@ -3,7 +3,7 @@
 An operator must be let in whatever others forgot to close. Knows no socket.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pybroker import descriptors
 
@@ -13,17 +13,6 @@ CALLERS_MAX: Final = 64
 DESCRIPTOR_PARTS: Final = 8
 # A caller that has just come, or just got its answer, is about to ask.
 IDLE_S_MIN: Final = 1.0
-
-
-class Identity(NamedTuple):
-    """The asking process, as the kernel names it (SO_PEERCRED)."""
-
-    pid: int
-    uid: int
-    gid: int
-
-    def __str__(self) -> str:
-        return f"uid {self.uid} (pid {self.pid})"
 
 
 class Caller:

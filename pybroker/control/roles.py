@@ -81,6 +81,10 @@ class Controller(Protocol):
         """Return how many file descriptors may be in use before no client is let in."""
 
     @property
+    def web_settings(self) -> dict[str, Any]:
+        """Return what pybroker-web is configured to do, by section: prometheus with host, port and series_max."""
+
+    @property
     def certificate_files(self) -> "Sequence[CertificateFile]":
         """Return the certificates of the TLS listeners, by file; none without such a listener."""
 

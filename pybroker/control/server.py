@@ -20,12 +20,13 @@ from gevent import socket as gsocket
 
 from pybroker import descriptors
 from pybroker.control import codec, commands
-from pybroker.control.access import ADMINISTRATOR, ActingUser
+from pybroker.control.access import ActingUser
 from pybroker.control.answers import end_lines, error_line, part_lines
-from pybroker.control.callers import CALLERS_MAX, Caller, Callers, Identity
+from pybroker.control.callers import CALLERS_MAX, Caller, Callers
+from pybroker.control.doors import OPERATORS, Door
 from pybroker.control.execute import Answer, Executor
+from pybroker.control.identity import Identity, login_uid, user_name
 from pybroker.control.spec import EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE, Progress, Refused
-from pybroker.core.events.cause import COMMAND_USER
 from pybroker.errors import AmqpError
 from pybroker.log_event import BUG, event
 from pybroker.version import VERSION
@@ -40,6 +41,8 @@ IDLE_S_MAX: Final = 600
 REST_S: Final = 0.05
 # Kept for an operator who comes when none is left: a socket, and what a command opens.
 DESCRIPTORS_KEPT: Final = 4
+# Names of users that are looked up once.
+NAMES_MAX: Final = 256
 # How often a person at a terminal sees progress.
 PROGRESS_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
@@ -51,7 +54,7 @@ log = logging.getLogger("pybroker")
 
 
 class ControlServer:
-    """The listener on `path` (mode 0600) and its callers.
+    """The listener on `path` and its callers, whom the `door` lets in.
 
     `pause` is called between two steps of a command, and lets others go on for so many seconds, or as long as it takes
     until it is the turn of this one.
@@ -63,12 +66,15 @@ class ControlServer:
         path: str | Path,
         controller: "Controller",
         pause: Callable[[float], object] = gevent.sleep,
+        door: Door = OPERATORS,
     ) -> None:
         self.broker = broker
         self.path = Path(path)
+        self.door = door
         self._pause = pause
         self._executor = Executor(broker, controller, pause)
         self._callers = Callers()
+        self._names: dict[int, str] = {}
         self._greenlets: set[gevent.Greenlet] = set()
         self._listener: Any = None
         self._reserve = descriptors.Reserve(DESCRIPTORS_KEPT)
@@ -76,7 +82,7 @@ class ControlServer:
 
     def start(self) -> None:
         """Listen. Raises OSError when the path cannot be used, or another daemon answers on it."""
-        self._listener = _listen(self.path)
+        self._listener = _listen(self.path, self.door.mode)
         self._inode = self.path.stat().st_ino
         self._reserve.fill()
         for name in commands.IN_NEED:
@@ -153,16 +159,15 @@ class ControlServer:
         peer.settimeout(IDLE_S_MAX)
         try:
             identity = Identity(*PEERCRED.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEERCRED.size)))
-            ours = os.geteuid()
-            if identity.uid not in {0, ours}:
-                text = f"the control socket serves root and the daemon's user (uid {ours}), not uid {identity.uid}"
-                peer.sendall(error_line(Refused(text, EX_UNAVAILABLE)))
+            if refusal := self.door.refusal(identity):
+                peer.sendall(error_line(Refused(refusal, EX_UNAVAILABLE)))
                 return
             greeting = {"node": self.broker.settings.node_name, "version": VERSION, "protocol": codec.PROTOCOL}
             peer.sendall(codec.encode(greeting))
+            user = self.door.user(identity, self._called(identity))
             lines = _lines(caller)
             for line in lines:
-                self._answer(caller, line, identity, lines)
+                self._answer(caller, line, user, lines)
         except OSError as error:
             # It vanished, or stopped reading; whatever was asked for has been done or is not wanted any more.
             log.debug("control: a caller disconnected: %s", error, extra=event("control.disconnected"))
@@ -172,14 +177,14 @@ class ControlServer:
             if self._listener is not None:
                 self._reserve.fill()
 
-    def _answer(self, caller: Caller, line: bytes, identity: Identity, lines: Lines) -> None:
+    def _answer(self, caller: Caller, line: bytes, user: ActingUser, lines: Lines) -> None:
         """Run one request, which may go on with more lines, and send its whole answer.
 
         Raises OSError when the peer is gone.
         """
         try:
             self._pause(0)
-            for slice_ in self._run(line, identity, lines):
+            for slice_ in self._run(line, user, lines):
                 _send(caller, slice_)
                 self._pause(0)
         except _PeerGone as gone:
@@ -197,18 +202,27 @@ class ControlServer:
             text = f"internal error of the daemon ({type(error).__name__}: {error}); see its log"
             caller.socket.sendall(error_line(Refused(text, EX_SOFTWARE)))
 
-    def _run(self, line: bytes, identity: Identity, lines: Lines) -> Iterator[bytes]:
+    def _run(self, line: bytes, user: ActingUser, lines: Lines) -> Iterator[bytes]:
         """Yield the answer's octets, a slice of rows at a time. Raises Refused, BadLine, AmqpError."""
         if len(line) > codec.REQUEST_OCTETS_MAX:
             raise Refused(f"a request is longer than {codec.REQUEST_OCTETS_MAX} octets", EX_USAGE)
         request = codec.decode_request(line)
-        answer = self._executor.run(request.command, request.args, _operator(identity), _values(lines))
+        answer = self._executor.run(request.command, request.args, user, _values(lines))
         yield from _encoded(answer, request.progress)
 
+    def _called(self, identity: Identity) -> str:
+        """Return a caller in words."""
+        login = login_uid(identity.pid)
+        return identity.called(self._name(identity.uid), "" if login is None else self._name(login))
 
-def _operator(identity: Identity) -> ActingUser:
-    """Return the user that a caller of the socket acts as: it may do everything."""
-    return ActingUser(COMMAND_USER, (ADMINISTRATOR,), str(identity), identity._asdict())
+    def _name(self, uid: int) -> str:
+        """Return the name of a user. A thread looks it up, for the system may ask a directory over the network."""
+        known = self._names.get(uid)
+        if known is None:
+            if len(self._names) >= NAMES_MAX:
+                self._names.clear()
+            known = self._names[uid] = gevent.get_hub().threadpool.apply(user_name, (uid,))
+        return known
 
 
 class _PeerGone(Exception):
@@ -310,7 +324,7 @@ def _received(caller: Caller) -> bytes:
     return octets
 
 
-def _listen(path: Path) -> gsocket.socket:
+def _listen(path: Path, mode: int) -> gsocket.socket:
     """Return a listening socket on `path`; a dead daemon's leftover is replaced, a living one's is not."""
     if path.exists() and stat.S_ISSOCK(path.stat().st_mode):
         with socket.socket(socket.AF_UNIX) as trial:
@@ -322,7 +336,7 @@ def _listen(path: Path) -> gsocket.socket:
                 raise OSError(f"another daemon is listening on {path}")
     listener = gsocket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     # Between bind and chmod anybody could connect; the mask leaves no such moment.
-    mask = os.umask(0o177)
+    mask = os.umask(0o777 & ~mode)
     try:
         listener.bind(str(path))
     finally:

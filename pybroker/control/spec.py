@@ -184,7 +184,8 @@ class Command(NamedTuple):
     lines after the arguments when it is asked to; the answer ends the conversation. If it `streams` text or JSON, it
     returns an iterator of lists: the items that came since the last list, which may be none; last may come AwaitShown,
     and the caller's answer is the next of `lines`. If it is a generator, it may return a dict of facts for the end. Of
-    each tuple of `one_of`, names of arguments, at least one must be given, as `check` sees to.
+    each tuple of `one_of`, names of arguments, at least one must be given, as `check` sees to. `verdicts` are the words
+    by which a report judges, with their meanings.
     """
 
     name: str
@@ -209,6 +210,7 @@ class Command(NamedTuple):
     warn: Callable[[Any], str] | None = None
     examples: tuple[str, ...] = ()
     one_of: tuple[tuple[str, ...], ...] = ()
+    verdicts: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_health_check(self) -> bool:
@@ -243,7 +245,10 @@ class Command(NamedTuple):
         names = split_columns(getattr(args, "columns", ())) or self.shown(args) or tuple(by_name)
         unknown = sorted({name for name in names if name not in by_name})
         if unknown:
-            raise BadArguments(f"Info key(s) {','.join(unknown)} are not supported")
+            from pybroker.control.arguments.nearest import nearest  # noqa: PLC0415 - only a refused command needs it
+
+            hint = nearest(unknown[0], by_name) if len(unknown) == 1 else ""
+            raise BadArguments(f"Info key(s) {','.join(unknown)} are not supported{hint}")
         return tuple(by_name[name] for name in dict.fromkeys(names))
 
     def shown(self, args: Any) -> tuple[str, ...]:

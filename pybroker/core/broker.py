@@ -18,6 +18,7 @@ from pybroker.core.channel.session_sweeper import SessionSweeper
 from pybroker.core.events import topology as topology_events
 from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.events.ends import EndObservers
+from pybroker.core.events.notices import Notices
 from pybroker.core.exchange.event_exchange import Events
 from pybroker.core.message_trace.hub import Traces
 from pybroker.core.metadata import store
@@ -35,6 +36,7 @@ from pybroker.core.resources.memory_usage import MemoryUsage, measure as measure
 from pybroker.core.resources.pressure import Paging
 from pybroker.core.stats.message_sizes import MessageSizes
 from pybroker.core.stats.rates import Rates
+from pybroker.core.stats.totals import Totals
 from pybroker.core.topology.exchange_declare import BROKER_USER, declare_default_exchanges
 from pybroker.core.topology.pauses import Pauses
 from pybroker.core.topology.policies import Policies
@@ -63,8 +65,6 @@ if TYPE_CHECKING:
 # One line a minute for each thing that goes wrong again and again.
 WARN_INTERVAL_MS: Final = 60_000
 WARN_KEYS_MAX: Final = 10_000
-# Notices that an operator is shown; a damaged disk may have more.
-NOTICES_MAX: Final = 100
 
 # The time that one pump may take: the shares of a thousand queues are a second.
 PUMP_MS: Final = 10
@@ -95,16 +95,15 @@ class Broker:
         self.parameters.register(VHOST_LIMITS, VHOST_LIMITS_COMPONENT)
         self.vhosts: dict[str, VHost] = {}
         self.sessions: dict[int, SessionState] = {}
-        self.channels = self.delivered_before = 0  # of all of them; by those that ended, and to operators
+        self.channels = 0
         self.listeners: list[Any] = []
         self.alarms = Alarms(settings, clock)
         self.alarms.change_observers.append(self._alarms_changed)
-        self.notices: list[str] = []  # what an operator must know and the log said
+        self.notices = Notices()
         self.dead_letters = DeadLetterQueue(turn)
         self.handovers = Handovers()
         self.purge_task = PurgeTask(turn)
         self.removals = Removals(self)
-        self.leaving: set[str] = set()  # virtual hosts that are not gone yet with all they had
         self.eviction = EvictionTask(turn)
         self.limit_reapply = LimitReapply(turn)
         self.policies = Policies(self)
@@ -126,16 +125,17 @@ class Broker:
         self.unconfirmed: dict[Any, Log] = {}  # channels whose confirms wait, and the log of the oldest of each
         self.waiting: dict[Any, None] = {}  # channels with replies that wait, for the log or another
         self.ahead: dict[Credit, None] = {}  # of sessions that are not read because the disk has to catch up
-        self.epoch, self.started_ms = clock.timestamp_ms // 1000, clock.now_ms
+        self.epoch = clock.timestamp_ms // 1000
+        self.started_ms = clock.now_ms
         self.message_sizes = MessageSizes()
-        self.ages, self.rates = MessageAges(self), Rates(self)
-        self.confirmed = self.acked = self.returned = self.unroutable = 0
+        self.totals = Totals(self.message_sizes)
+        self.ages = MessageAges(self)
+        self.rates = Rates(self)
         self.losses: DropCounts | None = None  # somebody wants to know what became of messages that are in no queue
         self.ends = EndObservers()
         self.timeouts_differ = False  # a queue has, or had, a consumer timeout of its own
         self.reply_consumers: dict[str, Any] = {}
         self._warned: dict[str, int] = {}
-        self._unlisted = 0
         self._cluster_name = settings.cluster_name  # as configured
         if self.definitions.is_new:
             self.create_defaults()
@@ -156,18 +156,8 @@ class Broker:
 
     @property
     def published(self) -> int:
-        """Return how many messages publishers have sent since the start."""
+        """Return how many messages publishers have sent since the start, those in transactions too."""
         return self.message_sizes.messages
-
-    @property
-    def delivered(self) -> int:
-        """Return how many messages were delivered since the start; a walk over the sessions."""
-        return self.delivered_before + sum(session.delivered for session in self.sessions.values())
-
-    def session_ended(self, session: "SessionState") -> None:
-        """Keep what a session has counted, and tell those who want to know; it is none of the sessions any more."""
-        self.delivered_before += session.delivered
-        self.ends.notify_session(session)
 
     def create_defaults(self, cause: Cause = BROKER) -> None:
         """Make what a fresh node has: the default virtual host, and its user with its permissions."""
@@ -204,7 +194,7 @@ class Broker:
         """
         if name in self.vhosts:
             return self.definitions.commit_position
-        if name in self.leaving:
+        if name in self.removals.vhosts:
             self.removals.finish()
         vhost = self.make_vhost(name, description, tags, default_queue_type)
         store.save_vhost(vhost)
@@ -215,6 +205,7 @@ class Broker:
     def make_vhost(self, name: str, description: str, tags: tuple[str, ...], default_queue_type: str) -> VHost:
         """Make a virtual host that the definitions have already."""
         vhost = self.vhosts[name] = VHost(self, name, description, tags, default_queue_type)
+        self.totals.add(vhost.traffic)
         declare_default_exchanges(vhost)
         self.events.open_exchange(vhost, BROKER_USER)
         return vhost
@@ -244,10 +235,11 @@ class Broker:
         """
         vhost = self.vhosts.pop(name)
         vhost.bump()
-        self.leaving.add(name)
+        self.removals.vhosts.add(name)
 
         def over(commit_position: int) -> None:
-            self.leaving.discard(name)
+            self.removals.vhosts.discard(name)
+            self.totals.remove(vhost.traffic)
             if call_back is not None:
                 call_back(commit_position)
 
@@ -377,22 +369,6 @@ class Broker:
     def memory_usage(self, pause: "Callable[[float], object]") -> MemoryUsage:
         """Count what messages and buffers take in memory; `pause` lets others go on meanwhile."""
         return measure_memory(self, pause)
-
-    def notice(self, text: str) -> None:
-        """Keep a notice of the log for operators, once; too many are only counted."""
-        if text in self.notices:
-            return
-        if self._unlisted:
-            self.notices.pop()
-        if self._unlisted or len(self.notices) >= NOTICES_MAX:
-            self._unlisted += 1
-            text = f"and {self._unlisted} more; see the log"
-        self.notices.append(text)
-
-    def withdraw_notice(self, text: str) -> None:
-        """Forget one of these: it is not so any more."""
-        if text in self.notices:
-            self.notices.remove(text)
 
     def info(self, event_id: str, text: str, **fields: object) -> None:
         """Log what happened."""

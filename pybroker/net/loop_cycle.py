@@ -14,7 +14,7 @@ from pybroker.core.broker import PUMP_MS
 from pybroker.log_event import BUG, event
 from pybroker.net.busy_poll import BusyPoll
 from pybroker.net.spare_time import SpareTime
-from pybroker.session import LARGE_READ_OCTETS, RECEIVE_MS, Turn
+from pybroker.session import LARGE_READ_OCTETS, LARGE_TLS_READ_OCTETS, RECEIVE_MS, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,11 +40,12 @@ log = logging.getLogger("pybroker")
 
 
 @lru_cache(1_024)  # asked whenever their number changes, which may be in each turn
-def _share(readers: int) -> tuple[int, int, int]:
-    """Return the octets that one of so many may read in a turn, those amid a large body, and its milliseconds."""
+def _share(readers: int) -> tuple[int, int, int, int]:
+    """Return the octets that one of so many may read in a turn, those amid a large body, over TLS, its milliseconds."""
     return (
         min(READ_OCTETS_MAX, max(READ_OCTETS_MIN, TURN_READ_OCTETS // readers)),
         max(READ_OCTETS_MAX, LARGE_READ_OCTETS // readers),
+        max(READ_OCTETS_MAX, LARGE_TLS_READ_OCTETS // readers),
         max(1, RECEIVE_MS // readers),
     )
 
@@ -165,7 +166,7 @@ class LoopCycle(Turn):
     def share(self, readers: int) -> None:
         """Give each of so many connections an equal share of a turn."""
         self.sharers = readers
-        self.read_octets, self.large_octets, self.receive_ms = _share(readers)
+        self.read_octets, self.large_octets, self.large_tls_octets, self.receive_ms = _share(readers)
 
     def _come_back(self) -> None:
         """Go on with what is left, when the sockets have had their turn: gevent runs fifty call backs before that."""

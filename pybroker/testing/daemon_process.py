@@ -54,7 +54,8 @@ class DaemonProcess:
     def spawn(self) -> None:
         """Start the process; `wait_until_ready` must follow."""
         self.kill()
-        command = [sys.executable, "-P", "-m", "pybroker.daemon", "--port", "0", "--bind", HOST, "--node", NODE]
+        command = [sys.executable, "-P", "-m", "pybroker.daemon", "--no-web"]
+        command += ["--port", "0", "--bind", HOST, "--node", NODE]
         command += ["--data-dir", str(self._folder / "data"), "--socket", str(self.socket)]
         command += ["--config", str(self._folder / "pybroker.conf")]
         with self._output.open("ab") as output:

@@ -81,6 +81,8 @@ def command_help(command: Command, stream: TextIO) -> str:
     if command.columns:
         lines += [page.title("Columns"), "", *page.entries((column.name, column.help) for column in command.columns)]
         lines += ["", *page.wrap(f"Shown by default: {' '.join(shown_by_default(command))}"), ""]
+    if command.verdicts:
+        lines += [page.title("Verdicts"), "", *page.entries(command.verdicts), ""]
     if command.examples:
         lines += [page.title("Examples"), "", *(f"    {line}" for line in command.examples), ""]
     general = ((f"{one.short:<4}{one.long_with_value}", one.help) for one in (*EVERYWHERE, *ABOUT))

@@ -39,6 +39,17 @@ def rate(value: float | None) -> str:
     return f"{value:.1f}" if 0 < value < 10 else f"{value:,.0f}"
 
 
+def age(ms: float | None) -> str:
+    """Return how long something has waited, in its largest unit: `9s`, `12m`, `3h`, `4d`."""
+    if ms is None:
+        return ""
+    seconds = int(ms // 1000)
+    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= length:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
+
+
 def octets(value: float | None) -> str:
     """Return octets in the unit that leaves up to four digits, as `df -H` has them."""
     if value is None:
@@ -64,6 +75,9 @@ QUEUES: Final = Pane(
         Column("deliver/s", lambda q: q.deliver, rate),
         Column("ack/s", lambda q: q.ack, rate),
         Column("redeliver/s", lambda q: q.redeliver, rate, 110),
+        Column("head age", lambda q: q.head_age_ms, age, 120),
+        Column("in/s 1m", lambda q: q.in_rate, rate, 140),
+        Column("out/s 1m", lambda q: q.out_rate, rate, 140),
     ),
     sort=2,
 )

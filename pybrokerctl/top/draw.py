@@ -40,7 +40,8 @@ Publishers wait while they are blocked (by an alarm) or in flow (by the cause
 shown beside them). 'pybrokerctl why_blocked' explains the cause.
 
 Ready messages wait for delivery; unacked messages are with a consumer. Rates
-are per second, over the last refresh interval.
+are per second, over the last refresh interval, or the last minute (1m). The
+head of a queue is the message that leaves it next. A wide screen shows more.
 
 Press any key to go back."""
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 QUEUE_COLUMNS: Final = (
     *("vhost", "name", "messages_ready", "messages_unacknowledged", "consumers", "message_bytes"),
     *("publish", "deliver", "ack", "redeliver"),
+    *("head_age_ms", "in_rate_1m", "out_rate_1m"),
 )
 CONNECTION_COLUMNS: Final = (
     *("pid", "name", "user_provided_name", "user", "vhost", "state", "last_blocked_cause", "channels", "send_pend"),
@@ -17,13 +18,17 @@ CONNECTION_COLUMNS: Final = (
 )
 # States in which the last cause is that of now.
 HELD: Final = frozenset({"flow", "blocked"})
-# From this column on they are counters, of which the difference is of interest.
+# From this column on they are counters, of which the difference is of interest; a queue has more figures behind them.
 QUEUE_COUNTERS: Final = 6
+QUEUE_COUNTERS_END: Final = 10
 CONNECTION_COUNTERS: Final = 9
 
 
 class Queue(NamedTuple):
-    """A queue: its contents, and its rates per second; None if there is nothing to compare with yet."""
+    """A queue: its contents, and its rates per second; None if there is nothing to compare with yet.
+
+    `in_rate` and `out_rate` are the node's own figures, over a minute; like the age of the head they may be unknown.
+    """
 
     vhost: str
     name: str
@@ -35,6 +40,9 @@ class Queue(NamedTuple):
     deliver: float | None
     ack: float | None
     redeliver: float | None
+    head_age_ms: int | None = None
+    in_rate: float | None = None
+    out_rate: float | None = None
 
 
 class Client(NamedTuple):
@@ -85,7 +93,11 @@ def queues_between(before: Snapshot | None, after: Snapshot) -> list[Queue]:
     earlier = {(row[0], row[1]): row for row in before.queues} if before else {}
     seconds = after.at_s - before.at_s if before else 0.0
     return [
-        Queue(*row[:QUEUE_COUNTERS], *_rates(earlier.get((row[0], row[1])), row, QUEUE_COUNTERS, seconds))
+        Queue(
+            *row[:QUEUE_COUNTERS],
+            *_rates(earlier.get((row[0], row[1])), row[:QUEUE_COUNTERS_END], QUEUE_COUNTERS, seconds),
+            *[None if figure == "" else figure for figure in row[QUEUE_COUNTERS_END:]],
+        )
         for row in after.queues
     ]
 
@@ -112,7 +124,8 @@ def _rates(before: list[Any] | None, after: list[Any], first: int, seconds: floa
     if before is None or seconds <= 0:
         return [None] * (len(after) - first)
     # A queue that was deleted and declared anew counts from 0 again.
-    return [max(0, new - old) / seconds for old, new in zip(before[first:], after[first:], strict=True)]
+    stop = len(after)
+    return [max(0, new - old) / seconds for old, new in zip(before[first:stop], after[first:], strict=True)]
 
 
 def _rows(connection: "Connection", command: str, args: Mapping[str, Any]) -> list[list[Any]]:

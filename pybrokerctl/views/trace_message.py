@@ -13,8 +13,13 @@ from pybrokerctl.terminal import terminal
 GREEN, YELLOW, RED = "32", "33", "1;31"
 COLOURS: Final = {
     **dict.fromkeys(("acknowledged", "settled", "replied"), GREEN),
-    **dict.fromkeys(("requeued", "waiting", "unsettled", "not_followed", "events_dropped"), YELLOW),
-    **dict.fromkeys(("unroutable", "refused", "not_stored", "rolled_back", "not_taken", "cancelled"), RED),
+    **dict.fromkeys(
+        ("requeued", "waiting", "withheld", "connection_withheld", "unsettled", "not_followed", "events_dropped"),
+        YELLOW,
+    ),
+    **dict.fromkeys(
+        ("unroutable", "refused", "pause_refused", "not_stored", "rolled_back", "not_taken", "cancelled"), RED
+    ),
     **dict.fromkeys(("rejected", "expired", "maxlen", "delivery_limit", "dead_letter_dropped"), RED),
     **dict.fromkeys(("purged", "deleted", "unreadable"), RED),
 }

@@ -6,6 +6,7 @@ from pamqp import frame as pamqp_frame
 from pybroker.amqp.publishing import SLOW_MESSAGES
 from pybroker.amqp.session import REPLY_OCTETS_MAX
 from pybroker.session import RECEIVE_MS
+from pybroker.tls_facts import TlsFacts
 from tests.fakes import Basic, Confirm, Queue
 from tests.streams import publish
 
@@ -22,6 +23,19 @@ def test_the_rest_of_a_large_body_is_read_in_large_portions(world, peer):
     assert 1 == world.vhost.queues["q"].messages_ready
     peer.send_octets(publish(1, "", "q", b"x") * 3)
     assert 0 == peer.session.read_octets
+
+
+def test_large_portions_over_tls_are_smaller(world):
+    peer = world.connect(tls=TlsFacts("tlsv1.3", "", "", "", b""))
+    peer.declare("q")
+    whole = publish(1, "", "q", b"x" * 500_000, piece=131_064)
+    peer.send_octets(whole[:131_072])
+    assert 1_048_576 == peer.session.read_octets
+    peer.send_octets(whole[131_072:])
+    one = publish(1, "", "q", b"x" * 100_000)
+    peer.send_octets(one)
+    world.run()
+    assert 10 * len(one) == peer.session.read_octets
 
 
 def test_a_read_of_large_messages_that_are_alike_ends_where_one_of_them_does(world, peer):

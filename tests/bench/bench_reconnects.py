@@ -1,14 +1,17 @@
 """The latency of messages while a thousand clients reconnect over TLS, beside that of the same messages alone.
 
 usage: python -m tests.bench.bench_reconnects [--clients N] [--rate N] [--secs N] [--rounds N] [--every] [--first]
-       [--json FILE]
+       [--elsewhere] [--pinned loop|broker] [--json FILE]
 
 Starts a daemon of its own. amqpload publishes and consumes on a plain connection at a fixed rate, which gives the
 percentiles. A process of its own, with the lowest priority because clients have machines of their own, has N clients
 connected over TLS; in every other run it cuts them all off and has them come back as fast as the broker lets them, and
 tells how long that took. With --every they come back evenly over the run instead. With --first the broker's loop
 and amqpload go before all else on the machine, as far as niceness can (root only): what others do there matters less.
-Rounds of both kinds take turns, so that both see the same machine; the medians are compared. Prints one JSON line; exit
+With --elsewhere a third kind of run has the same storm at another daemon, whose work is none of the measured broker's:
+what it costs all the same is the machine's part. With --pinned the first core is the loop's alone, or the broker's with
+its threads, and all else is on the others, as on a server with cores enough.
+Rounds of all kinds take turns, so that they see the same machine; the medians are compared. Prints one JSON line; exit
 status 1 when a bound is missed: p99 beside at most 1.1 times that alone, and nobody kept out.
 Needs amqpload built beside it:  gcc -O2 -Wall -o amqpload amqpload.c -lpthread
 """
@@ -107,25 +110,53 @@ def run_clients(port, authority, count, secs, orders, answers):
         answers.put(clients.trickle(secs) if secs else clients.storm())
 
 
-def measure(broker, options, orders, answers):
-    """Return amqpload's figures of one run; with reconnects in it if there are `orders`, and what they took."""
+class Place:
+    """A daemon with TLS, and the process whose clients reconnect to it."""
+
+    def __init__(self, folder, options):
+        folder.mkdir()
+        made = make_certificates(folder)
+        config = f"listeners.ssl.1 = 127.0.0.1:0\nssl_options.certfile = {made.server.certificate}\n"
+        config += f"ssl_options.keyfile = {made.server.key}\n"
+        self.broker = BrokerProcess(folder, config=config)
+        self.orders, self.answers = multiprocessing.Queue(), multiprocessing.Queue()
+        secs = options.secs - 2 * MARGIN_S if options.every else 0
+        given = (self.broker.tls_port, made.authority.certificate, options.clients, secs, self.orders, self.answers)
+        self.process = multiprocessing.Process(target=run_clients, args=given, daemon=True)
+        self.process.start()
+        self.first_s, self.refused = self.answers.get()
+
+    def reconnect(self):
+        """Have all clients reconnect; return how long that took, in seconds, and how many were kept out."""
+        self.orders.put(True)
+        return self.answers.get()
+
+    def stop(self):
+        """End the clients and the daemon."""
+        self.orders.put(False)
+        self.process.join()
+        self.broker.stop()
+
+
+def measure(broker, options, place):
+    """Return amqpload's figures of one run on a broker; with reconnects at a place if there is one."""
     pid = broker.pid
     words = f"--port {broker.port} --pid {pid} -x1 -y1 -a -s16 --rate {options.rate} -z {options.secs}".split()
-    handshakes_s = _threads_s(pid)
+    loop_s, others_s = _loop_s(pid), _threads_s(pid)
     with subprocess.Popen([str(AMQPLOAD), *words], stdout=subprocess.PIPE, text=True) as load:
         if options.first:
             go_first(load.pid)
         took_s, refused = 0.0, 0
-        if orders is not None:
+        if place is not None:
             time.sleep(MARGIN_S)
-            orders.put(True)
-            took_s, refused = answers.get()
+            took_s, refused = place.reconnect()
         found = json.loads(load.communicate()[0])
     return {
         **{name: found["lat_us"][name] for name in ("p50", "p99", "p999", "max") if name in found["lat_us"]},
         "consumed_per_s": round(found["cons_rate"]),
         "broker_cpu_pct": found["broker_cpu_pct"],
-        "handshakes_cpu_s": round(_threads_s(pid) - handshakes_s, 2),
+        "loop_cpu_s": round(_loop_s(pid) - loop_s, 2),
+        "handshakes_cpu_s": round(_threads_s(pid) - others_s, 2),
         "reconnects_s": round(took_s, 2),
         "refused": refused,
     }
@@ -137,12 +168,25 @@ def go_first(pid):
     Path(f"/proc/{pid}/autogroup").write_text("-20")
 
 
+def pin(pid, what, cores):
+    """Give a daemon's loop the first core, and its other threads the others, or the first one as well."""
+    first, *others = cores
+    for each in psutil.Process(pid).threads():
+        os.sched_setaffinity(each.id, {first} if what == "broker" or each.id == pid else others)
+
+
+def _loop_s(pid):
+    """Return the seconds on a CPU of the loop."""
+    return sum(each.user_time + each.system_time for each in psutil.Process(pid).threads() if each.id == pid)
+
+
 def _threads_s(pid):
     """Return the seconds on a CPU of all threads but the loop's."""
     return sum(each.user_time + each.system_time for each in psutil.Process(pid).threads() if each.id != pid)
 
 
-def main():
+def parse_options():
+    """Return the command line's options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, default=1_000)
     parser.add_argument("--rate", type=int, default=20_000)
@@ -150,43 +194,54 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--every", action="store_true", help="one after the other, evenly over the run")
     parser.add_argument("--first", action="store_true", help="the loop and amqpload before all else")
+    parser.add_argument("--elsewhere", action="store_true", help="also measure beside a storm at another daemon")
+    parser.add_argument("--pinned", choices=["loop", "broker"], help="what has the first core for itself")
     parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def run_rounds(options, folder):
+    """Return the results of all runs by kind, and those of the first connects, of which nothing is measured."""
+    cores = sorted(os.sched_getaffinity(0))
+    if options.pinned:
+        os.sched_setaffinity(0, cores[1:])  # of all that is started from here
+    places = {"beside": Place(folder / "beside", options)}
+    try:
+        broker = places["beside"].broker
+        if options.pinned:
+            pin(broker.pid, options.pinned, cores)
+        if options.first:
+            go_first(broker.pid)
+        if options.elsewhere:
+            places["elsewhere"] = Place(folder / "elsewhere", options)
+        runs = {kind: [] for kind in ("alone", *places)}
+        for _ in range(options.rounds):
+            for kind, some in runs.items():
+                some.append(measure(broker, options, places.get(kind)))
+    finally:
+        for place in places.values():
+            place.stop()
+    return runs, places["beside"]
+
+
+def main():
+    """Measure, print the figures and return the exit status."""
+    options = parse_options()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with tempfile.TemporaryDirectory(prefix="bench") as folder:
-        made = make_certificates(Path(folder))
-        config = f"listeners.ssl.1 = 127.0.0.1:0\nssl_options.certfile = {made.server.certificate}\n"
-        config += f"ssl_options.keyfile = {made.server.key}\n"
-        broker = BrokerProcess(Path(folder), config=config)
-        if options.first:
-            go_first(broker.pid)
-        orders, answers = multiprocessing.Queue(), multiprocessing.Queue()
-        secs = options.secs - 2 * MARGIN_S if options.every else 0
-        given = (broker.tls_port, made.authority.certificate, options.clients, secs, orders, answers)
-        process = multiprocessing.Process(target=run_clients, args=given, daemon=True)
-        process.start()
-        try:
-            first_s, refused = answers.get()
-            runs = {"alone": [], "beside": []}
-            for _ in range(options.rounds):
-                runs["alone"].append(measure(broker, options, None, None))
-                runs["beside"].append(measure(broker, options, orders, answers))
-        finally:
-            orders.put(False)
-            process.join()
-            broker.stop()
+        runs, place = run_rounds(options, Path(folder))
     medians = {kind: statistics.median(each["p99"] for each in some) for kind, some in runs.items()}
     figures = {
         "version": VERSION,
         "cores": os.cpu_count(),
-        **{name: getattr(options, name) for name in ("clients", "rate", "secs", "every", "first")},
-        "first_connect_s": round(first_s, 2),
+        **{name: getattr(options, name) for name in ("clients", "rate", "secs", "every", "first", "pinned")},
+        "first_connect_s": round(place.first_s, 2),
         "p99_us": medians,
         "ratio": round(medians["beside"] / medians["alone"], 3),
         "runs": runs,
     }
-    refused += sum(each["refused"] for each in runs["beside"])
+    refused = place.refused + sum(each["refused"] for each in runs["beside"])
     text = json.dumps(figures)
     if options.json:
         options.json.write_text(text + "\n")

@@ -62,6 +62,7 @@ class FakeDaemon:
         self.audited: list[bytes] = []
         self.certificate_files: tuple[Any, ...] = ()
         self.tls_versions = ("tlsv1.2", "tlsv1.3")
+        self.web_settings = {"prometheus": {"host": "127.0.0.1", "port": 15_692, "series_max": 1_000}}
 
     def stop(self) -> None:
         self.asked.append("stop")

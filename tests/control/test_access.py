@@ -10,6 +10,8 @@ from pybroker.control.access import Access, ActingUser, refusal
 from tests.sources import ROOT
 
 OPEN = {"ping", "is_running", "is_booting", "check_running", "server_version", "has_reached_target_cluster_size"}
+# For pybroker-web, which acts as nobody: figures, and neither messages nor settings of the node.
+OPEN |= {"node_figures", "object_figures", "web_settings"}
 
 
 def declared(path) -> list[object]:

@@ -75,6 +75,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "cancel_scheduled": {"exchange": "late", "everything": True},
     "move_messages": {"source": "q", "to_exchange": "amq.fanout"},
     "redrive": {"queue": "q"},
+    "retry_delayed": {"queue": "q"},
     "get_messages": {"queue": "q"},
     "publish": {"queue": "q", "body": "b"},
     "purge_queue": {"queue": "q"},

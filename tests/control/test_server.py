@@ -13,10 +13,18 @@ from gevent import socket
 
 from pybroker.control import codec, commands, server as server_module
 from pybroker.control.execute import ROWS_PER_SLICE
+from pybroker.control.identity import Identity, login_uid, user_name
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Column, Command, Early, NoArgs, Progress
 from pybroker.errors import NotFound
 from pybroker.store.memory import MemoryDefinitions
+
+
+def called() -> str:
+    """Return how the node calls this process."""
+    login = login_uid(os.getpid())
+    names = user_name(os.getuid()), "" if login is None else user_name(login)
+    return Identity(os.getpid(), os.getuid(), os.getgid()).called(*names)
 
 
 class Caller:
@@ -279,7 +287,7 @@ def test_changes_are_logged_without_secrets(caller, caplog):
     caller.ask("list_users")
     caller.ask("add_user", username="u", password="hush")
     told = [record.getMessage() for record in caplog.records if record.getMessage().startswith("control:")]
-    assert told == [f"control: uid {os.geteuid()} (pid {os.getpid()}) runs add_user username='u' password=***"]
+    assert told == [f"control: {called()} runs add_user username='u' password=***"]
 
 
 def test_a_dead_nodes_socket_is_replaced_a_living_ones_is_not(server, operator, folder):

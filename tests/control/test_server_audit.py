@@ -11,7 +11,7 @@ from pamqp import commands as amqp
 from pybroker.control import commands
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Arg, Command, NoArgs, Refused
-from tests.control.test_server import Caller
+from tests.control.test_server import Caller, called
 
 SECRET = "hunter2-planted"
 
@@ -43,7 +43,7 @@ def test_a_command_is_told_with_who_called_and_what_came_of_it(caller, entries, 
     entries.clear()
     caller.ask("delete_queue", queue_name="q")
     deleted, command = entries
-    who = f"uid {os.getuid()} (pid {os.getpid()})"
+    who = called()
     assert ("queue.deleted", ("command delete_queue", "rmq-cli", who)) == (deleted[0], deleted[2])
     assert ("command", deleted[2]) == (command[0], command[2])
     assert {

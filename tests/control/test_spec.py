@@ -2,7 +2,7 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 
-from pybroker.control import spec
+from pybroker.control import commands, spec
 from pybroker.control.spec import Arg, BadArguments, Column, Command
 
 
@@ -84,3 +84,13 @@ def test_a_word_becomes_what_its_field_holds():
     fields = {field.name: field for field in COMMAND.fields()}
     assert (spec.convert(fields["name"], "5"), spec.convert(fields["size"], "-5")) == ("5", -5)
     assert refusal(spec.convert, fields["size"], "five") == (65, "Bad argument: <n> must be an integer")
+
+
+def test_an_unknown_column_that_is_near_to_one_gets_a_hint():
+    listing = commands.load("list_queues")
+    with pytest.raises(BadArguments) as refused:
+        listing.parse({"columns": ["mesages_ready"]})
+    assert refused.value.text == "Info key(s) mesages_ready are not supported. Did you mean 'messages_ready'?"
+    with pytest.raises(BadArguments) as refused:
+        listing.parse({"columns": ["mesages_ready", "nme"]})
+    assert refused.value.text == "Info key(s) mesages_ready,nme are not supported"

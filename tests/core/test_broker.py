@@ -164,18 +164,3 @@ def test_a_tick_reaches_every_session_even_those_it_ends():
     world.clock.advance(1_000)
     world.broker.tick()
     assert [True] * 3 == [peer.session.finished for peer in peers]
-
-
-def test_what_operators_must_know_is_kept_once_and_not_without_end():
-    broker = new_broker()
-    for _ in range(2):
-        for number in range(100):
-            broker.notice(f"fault {number}")
-    assert [f"fault {number}" for number in range(100)] == broker.notices
-    broker.notice("fault 100")
-    broker.notice("fault 101")
-    assert ["fault 99", "and 2 more; see the log"] == broker.notices[99:]
-    broker.withdraw_notice("fault 0")
-    broker.withdraw_notice("fault 0")
-    broker.notice("fault 102")
-    assert ["fault 99", "and 3 more; see the log"] == broker.notices[98:]

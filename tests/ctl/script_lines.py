@@ -119,6 +119,7 @@ SCRIPT_LINES = """
     resume_queue 'a, b'
     pause_consumer c --why maintenance
     resume_consumer c
+    retry_delayed 'a, b'
     purge_queue 'a, b'
     delete_queue 'a, b'
     why_deleted 'a, b'

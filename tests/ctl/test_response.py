@@ -1,5 +1,7 @@
 """One answer in every shape a daemon gives, as the formatters and views show it."""
 
+import json
+
 import pytest
 
 from pybroker.control import commands
@@ -39,3 +41,15 @@ def test_an_answer_that_breaks_off_is_told(daemon, lines):
     daemon.lines = lines
     with pytest.raises(Gone):
         said(daemon, "list_queues")
+
+
+def test_notes_go_to_standard_error_and_programs_have_them_whole(daemon, capsys):
+    document = {"result": "ok", "notes": ["another one\nprecedes it"], "message": ""}
+    daemon.lines = [{"value": document}, {"end": 0}]
+    assert said(daemon, "check_running") == []
+    assert capsys.readouterr().err == "note: another one\nprecedes it\n"
+    assert said(daemon, "check_running", silent=True) == []
+    assert json.loads(said(daemon, "check_running", "json")[0])["notes"] == document["notes"]
+    assert capsys.readouterr().err == ""
+    document["message"] = "done"
+    assert said(daemon, "check_running") == ["done\n"]

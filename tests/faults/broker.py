@@ -49,7 +49,7 @@ class Broker:
 
     def start_and_kill(self, after_s: float) -> None:
         """Start, and end it by signal 9 so soon that it may not even have read its data."""
-        command = [sys.executable, "-m", "pybroker.daemon", *BASE, *self.options, "--config", os.devnull]
+        command = [sys.executable, "-m", "pybroker.daemon", "--no-web", *BASE, *self.options, "--config", os.devnull]
         command += ["--data-dir", str(self.data), "--socket", str(self.folder / "ctl.sock")]
         nowhere = subprocess.DEVNULL
         process = subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere)

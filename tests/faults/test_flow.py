@@ -132,6 +132,7 @@ def stop_a_flood(broker, flooding, backlog: int, pace_s: float = 0.1) -> dict[st
     }
 
 
+@pytest.mark.slow
 def test_b3_b5_who_heeds_nothing_is_stopped_by_the_memory_alarm_and_goes_on_after_it(broker, flooding):
     figures = stop_a_flood(broker, flooding, 200_000)
     print(json.dumps(figures))
@@ -241,6 +242,7 @@ def watched(broker, client, seconds: float) -> tuple[set[str], int, dict[str, ob
     return told, times, after
 
 
+@pytest.mark.slow
 def test_why_blocked_tells_the_queue_whose_messages_are_paged_out(broker, flooding, tmp_path):
     configured(broker, f"vm_memory_high_watermark.absolute = {LIMIT_MB * MB}\n")
     address = broker.start()
@@ -268,6 +270,7 @@ def test_why_blocked_tells_the_queue_whose_messages_are_paged_out(broker, floodi
     broker.stop()
 
 
+@pytest.mark.slow
 def test_why_blocked_tells_the_journal_behind_a_slow_disk(broker, flooding, tmp_path):
     address = broker.start()
     declare(address, "q")

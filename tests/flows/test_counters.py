@@ -70,14 +70,14 @@ def test_an_immediate_publish_that_nobody_takes_leaves_nothing(world, peer):
 def test_confirms_are_counted_and_refusals_are_not(broker, peer):
     peer.declare("q", arguments={"x-max-length": 2, "x-overflow": "reject-publish"})
     peer.publish("", "q")
-    assert 0 == broker.confirmed
+    assert 0 == broker.totals.total("confirmed")
     peer.call(Confirm.Select())
     for _ in range(3):
         peer.publish("", "q")
-    assert (1, 4) == (broker.confirmed, broker.published)
+    assert (1, 4) == (broker.totals.total("confirmed"), broker.published)
     frames = [frame for _ in range(3) for frame in peer.publish_frames("", "nowhere")]
     peer.send(*frames)
-    assert 4 == broker.confirmed
+    assert 4 == broker.totals.total("confirmed")
 
 
 def test_deliveries_and_acknowledgements_are_counted(broker, peer):
@@ -86,13 +86,13 @@ def test_deliveries_and_acknowledgements_are_counted(broker, peer):
         peer.publish("", "q")
     peer.call(Basic.Get(queue="q", no_ack=True))
     got = peer.call(Basic.Get(queue="q"))
-    assert (2, 0) == (broker.delivered, broker.acked)
+    assert (2, 0) == (broker.totals.given, broker.totals.total("acked"))
     peer.send(Basic.Ack(delivery_tag=got.method.delivery_tag))
-    assert (2, 1) == (broker.delivered, broker.acked)
+    assert (2, 1) == (broker.totals.given, broker.totals.total("acked"))
     peer.call(Basic.Consume(queue="q", consumer_tag="c"))
-    assert (6, 1) == (broker.delivered, broker.acked)
+    assert (6, 1) == (broker.totals.given, broker.totals.total("acked"))
     peer.send(Basic.Ack(delivery_tag=0, multiple=True))
-    assert (6, 5) == (broker.delivered, broker.acked)
+    assert (6, 5) == (broker.totals.given, broker.totals.total("acked"))
 
 
 def test_an_acknowledgement_in_a_transaction_counts_at_its_commit(broker, peer):
@@ -101,9 +101,9 @@ def test_an_acknowledgement_in_a_transaction_counts_at_its_commit(broker, peer):
     peer.call(Tx.Select())
     got = peer.call(Basic.Get(queue="q"))
     peer.send(Basic.Ack(delivery_tag=got.method.delivery_tag))
-    assert 0 == broker.acked
+    assert 0 == broker.totals.total("acked")
     peer.call(Tx.Commit())
-    assert 1 == broker.acked
+    assert 1 == broker.totals.total("acked")
 
 
 @given(st.lists(st.sampled_from(["publish", "get", "no_ack", "consume", "cancel", "ack", "nack"]), max_size=40))
@@ -128,7 +128,7 @@ def test_totals_of_the_node_are_those_of_its_queues(steps):
             case "nack":
                 reader.send(Basic.Nack(delivery_tag=0, multiple=True))
     queue, broker = world.vhost.queues["q"], world.broker
-    assert queue.delivered + queue.delivered_no_ack + queue.got == broker.delivered
-    assert queue.acked == broker.acked
+    assert queue.delivered + queue.delivered_no_ack + queue.got == broker.totals.given
+    assert queue.acked == broker.totals.total("acked")
     assert queue.delivered + queue.got - queue.got_no_ack - queue.acked >= queue.messages_unacknowledged
     assert queue.published == broker.published == world.vhost.exchanges[""].publish_out

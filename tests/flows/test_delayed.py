@@ -181,9 +181,9 @@ def test_what_waits_counts_as_routed_and_is_counted_if_nobody_is_there_when_it_i
     peer.call(Confirm.Select())
     send(peer, b"m", x_delay=1_000, mandatory=True)
     assert isinstance(peer.next(), Basic.Ack)
-    assert 0 == world.broker.unroutable
+    assert 0 == world.broker.totals.total("dropped")
     world.advance(1_000)
-    assert (1, []) == (world.broker.unroutable, peer.take())
+    assert (1, []) == (world.broker.totals.total("dropped"), peer.take())
     send(peer, b"m", mandatory=True)
     assert (312, "Basic.Ack") == (peer.next().method.reply_code, peer.next().name)
 

@@ -310,3 +310,38 @@ def test_time_that_the_clock_says_has_passed_before_a_start_counts(life, end):
     life = getattr(life, end)(HOUR_MS)
     assert 0 == life.queue.messages_delayed
     assert [{"x-delivery-count": 1}, {}] == [life.get().headers, life.get().headers]
+
+
+@pytest.mark.parametrize(
+    ("ends", "ready"), [("killed", 0), ("killed killed", 0), ("stopped", 2), ("stopped killed", 2)]
+)
+def test_no_end_loses_messages_that_an_operator_had_retried(life, ends, ready):
+    life.publish(b"1", b"2", b"3")
+    for _ in range(3):
+        life.fail(life.get())
+    assert life.queue.delayed.retry(2) == 2
+    life.world.advance(1_000)
+    life.answer()
+    assert (life.queue.messages_ready, life.queue.messages_delayed) == (2, 1)
+    for end in ends.split():
+        life = getattr(life, end)()
+    # The log keeps the due times that it has, until a clean stop.
+    assert (life.queue.messages_ready, life.queue.messages_delayed) == (ready, 3 - ready)
+    life.queue.delayed.retry(9)
+    life.advance(3_000)
+    assert (life.queue.messages_ready, life.queue.messages_delayed) == (3, 0)
+    assert sorted(life.get().body for _ in range(3)) == [b"1", b"2", b"3"]
+    assert life.get() is None
+
+
+def test_one_that_was_retried_and_acknowledged_is_gone(life):
+    life.publish(b"1", b"2")
+    for _ in range(2):
+        life.fail(life.get())
+    life.queue.delayed.retry(1)
+    life.world.advance(1_000)
+    life.answer()
+    life.peer.send(Basic.Ack(life.get().method.delivery_tag))
+    life.written()
+    life = life.killed()
+    assert (life.queue.messages_ready, life.queue.messages_delayed) == (0, 1)

@@ -98,7 +98,7 @@ def test_a_mandatory_message_whose_queue_is_gone_by_the_commit_comes_back(world,
     returned, ok = peer.take()
     assert (returned.method.reply_code, returned.method.routing_key, returned.body) == (312, "q", b"x")
     assert isinstance(ok, Tx.CommitOk)
-    assert (world.broker.returned, world.broker.unroutable) == (1, 1)
+    assert (world.broker.totals.total("returned"), world.broker.totals.total("dropped")) == (1, 1)
     # Nothing of it is left for the next transaction.
     peer.send(Tx.Commit())
     assert len(peer.take()) == 1
@@ -108,10 +108,10 @@ def test_what_no_queue_wants_counts_at_commit_and_not_at_rollback(world, peer):
     in_tx(peer)
     peer.publish("", "nowhere", b"x")
     peer.call(Tx.Rollback())
-    assert world.broker.unroutable == 0
+    assert world.broker.totals.total("dropped") == 0
     peer.publish("", "nowhere", b"x")
     peer.call(Tx.Commit())
-    assert world.broker.unroutable == 1
+    assert world.broker.totals.total("dropped") == 1
 
 
 def test_routing_is_done_at_publish(world, peer):

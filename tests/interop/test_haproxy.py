@@ -65,6 +65,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
     assert "Traceback" not in broker.log
 
 
+@pytest.mark.slow
 def test_health_checks_alone_are_logged_as_debug(proxied):
     def closed() -> list[str]:
         return [line for line in proxied.broker.log.splitlines() if "closing" in line]

@@ -149,6 +149,7 @@ def test_a_slow_reader_gets_no_more_than_its_outbox_and_the_others_the_rest(brok
         fast.close()
 
 
+@pytest.mark.slow
 def test_a_reader_that_never_reads_its_replies_is_not_read_from(broker):
     """Each request here costs the broker a reply; its outbox must not grow without end, others go on."""
     with broker.peer() as deaf, broker.peer() as client:

@@ -125,6 +125,13 @@ def test_readers_share_what_a_turn_reads(server):
         assert (turn.read_octets, turn.readers) == (expected, 0)
 
 
+def test_readers_amid_large_bodies_share_what_a_turn_reads_of_these(server):
+    turn = server.turn
+    for readers, plain, over_tls in ((1, 2_097_152, 1_048_576), (4, 524_288, 262_144), (100, 131_072, 131_072)):
+        turn.share(readers)
+        assert (turn.large_octets, turn.large_tls_octets) == (plain, over_tls)
+
+
 def test_readers_that_come_at_once_share_the_turn_in_which_they_come(server):
     turn, spans = server.turn, []
     resumed = [SimpleNamespace(resume=lambda: spans.append(turn.receive_ms)) for _ in range(5)]

@@ -66,7 +66,7 @@ def wait_until_gone(pid):
 def is_alive(pid):
     try:
         facts = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     # Init may be slow to reap it.
     return facts.rpartition(")")[2].split()[0] not in {"Z", "X"}

@@ -121,6 +121,7 @@ def basic_cancel(channel: "AmqpChannel", method: Any) -> None:
         channel.session.consumers -= 1
         consumer.queue.catch_up()
         consumer.queue.consumers.remove(consumer)
+        channel.consumer_gone(consumer)
     elif channel.reply_consumer is not None and tag == channel.reply_consumer[0]:
         channel.session.broker.reply_consumers.pop(channel.reply_consumer[1], None)
         channel.reply_consumer = None

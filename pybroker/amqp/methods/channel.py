@@ -20,6 +20,7 @@ def channel_open(channel: "AmqpChannel", _method: Any) -> None:
         raise ChannelError("second 'channel.open' seen", (20, 10))
     channel.starting = False
     channel.send(make_method(commands.Channel.OpenOk))
+    channel.session.broker.totals.churn.count("channels_opened")
     connection_events.channel_created(channel)
 
 
@@ -56,6 +57,7 @@ def channel_close_ok(channel: "AmqpChannel", _method: Any) -> None:
 def _forget(channel: "AmqpChannel") -> None:
     if channel.session.channels.pop(channel.number, None) is not None:
         channel.session.count_channels(-1)
+        channel.session.channel_closed(channel)
 
 
 def channel_flow(channel: "AmqpChannel", method: Any) -> None:

@@ -212,6 +212,7 @@ def connection_open(session: "AmqpSession", method: commands.Connection.Open) ->
         vhost.name,
         extra=event("connection.opened", session),
     )
+    broker.totals.churn.count("connections_opened")
     connection_events.connection_created(session)
 
 

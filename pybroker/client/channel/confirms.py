@@ -7,6 +7,7 @@ answered by a few basic.acks. The lock also keeps a tag and its message's place 
 import threading
 from collections import deque
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any, Final
 
 from pybroker.client.errors import (
@@ -144,6 +145,11 @@ class Confirms:
             if confirmation.content is not None:
                 self._mandatory.setdefault(confirmation.content, deque()).append(confirmation)
         return tag
+
+    def assign_tags(self, count: int) -> None:
+        """Take the tags of so many publishes that follow, without handles; only with `lock` held."""
+        self.next_tag += count
+        self._open.extend(repeat(None, count))
 
     def settle(self, tag: int, multiple: bool, acked: bool) -> None:
         """Take a basic.ack or basic.nack. Raises ChannelError (504) for a tag that was not published. The reader's."""

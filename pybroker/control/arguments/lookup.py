@@ -4,10 +4,9 @@
 `list_queues -p nosuch` succeeds, `purge_queue` ends with 69 and `delete_queue` with 64.
 """
 
-from collections.abc import Iterable
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from pybroker.control.arguments.nearest import nearest
 from pybroker.control.spec import EX_NOUSER, Refused
 
 if TYPE_CHECKING:
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.core.routing.exchange import Exchange
     from pybroker.core.topology.vhost import VHost
-
-# difflib is quadratic: a listing of 100,000 names must not hold up the broker for the sake of a hint.
-NAMES_COMPARED_MAX = 2_000
 
 
 def find_vhost(broker: "Broker", name: str) -> "VHost":
@@ -67,12 +63,3 @@ def find_connections(broker: "Broker", name: str) -> list[Any]:
         text = f"no connection has the id or name {name}"
         raise Refused(f"{text}; 'pybrokerctl list_connections pid name' lists all")
     return found
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return `. Did you mean 'x'?` when a name comes close, else nothing."""
-    from difflib import get_close_matches  # noqa: PLC0415 - 8 ms, and only a refused command needs it
-
-    folded = {other.lower(): other for other in islice(names, NAMES_COMPARED_MAX)}
-    found = get_close_matches(name.lower(), folded, n=1, cutoff=0.7)
-    return f". Did you mean '{folded[found[0]]}'?" if found else ""

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Generator
 
-    from pybroker.core.queue.move.move import Move, Stop
+    from pybroker.core.queue.move.move import Move
+    from pybroker.core.queue.move.source import Stop
 
 COUNT_MAX: Final = 1_000_000_000_000
 

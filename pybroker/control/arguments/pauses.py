@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING
 
 from pybroker.control.spec import EX_DATAERR, BadArguments, Refused
+from pybroker.humanize import utc
 
 if TYPE_CHECKING:
     from pybroker.core.channel.consumer import Consumer
+    from pybroker.core.queue.pause import Pause
     from pybroker.core.topology.vhost import VHost
 
 WHY_OCTETS_MAX = 255
@@ -35,6 +37,11 @@ def find_consumer(vhost: "VHost", tag: str, queue_name: str | None, connection: 
     if len(found) > 1:
         raise Refused(f"{len(found)} consumers have the tag '{tag}': choose one by --queue or --connection")
     return found[0]
+
+
+def was_paused(before: "Pause") -> str:
+    """Return what people are told of an order that another one replaces."""
+    return f"It was paused for {before.whom} by {before.user} at {utc(before.since_ms)}, because: {before.why}"
 
 
 def _names(consumer: "Consumer") -> tuple[str, str]:

@@ -5,7 +5,21 @@ from typing import Annotated, Any, Final, NamedTuple
 from pybroker.control.spec import Arg
 
 SECTION: Final = "Pipeline"
-JOBS: Final = ("ingest", "rollup", "backlog", "blocked", "alarms", "capacity", "unroutable", "consumers", "retention")
+JOBS: Final = (
+    "ingest",
+    "rollup",
+    "backlog",
+    "blocked",
+    "alarms",
+    "capacity",
+    "unroutable",
+    "consumers",
+    "forecast",
+    "accounting",
+    "slo",
+    "trends",
+    "retention",
+)
 
 WarehouseArg = Annotated[
     str | None,
@@ -32,6 +46,9 @@ class ReportArgs(NamedTuple):
             choices=("table", "json", "csv", "html"),
         ),
     ] = None
+    details: Annotated[bool, Arg("show all columns, not just the chosen ones; json and csv have all", "--details")] = (
+        False
+    )
     fresh: Annotated[bool, Arg("run the pipeline first, which takes a while", "--fresh")] = False
     fail_on: Annotated[
         str | None,

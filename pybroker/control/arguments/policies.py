@@ -1,7 +1,7 @@
 """Code that the commands for policies and parameters share: values to and from JSON, refusals, rows."""
 
 import json
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
@@ -10,6 +10,9 @@ from pybroker.humanize import counted
 
 if TYPE_CHECKING:
     from pybroker.core.policy.policy import Policy
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.routing.exchange import Exchange
+    from pybroker.core.topology.vhost import VHost
 
 NOT_SET = "Parameter does not exist"
 
@@ -75,7 +78,14 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def set_policy(component: str, node: Node, args: SetArgs) -> Generator[Progress, None, Changed | str]:
+def would(banner: str) -> "Callable[[SetArgs | ClearArgs], str]":
+    """Return a banner that says of a dry run that it would be: of "Setting policy" "Would set policy"."""
+    does, rest = banner.split(" ", 1)
+    would_do = {"Setting": "Would set", "Clearing": "Would clear"}[does]
+    return lambda args: f"{would_do if args.dry_run else does} {rest}"
+
+
+def set_policy(component: str, node: Node, args: SetArgs) -> Generator[Progress, None, Changed | dict[str, Any]]:
     """Set a policy, also for messages that wait; done when it is in force for all that it fits. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
     value = {
@@ -89,10 +99,12 @@ def set_policy(component: str, node: Node, args: SetArgs) -> Generator[Progress,
     changed = set_parameter(node, vhost.name, component, args.name, value)
     yield from _in_force(node, vhost.name)
     idle = node.broker.policies.without_effect(value["definition"])
-    return changed._replace(value=f"stored, but without effect here: {', '.join(idle)}" if idle else None)
+    notes = [f"stored, but without effect here: {', '.join(idle)}"] * bool(idle)
+    notes += _preceding(node, vhost, component, args.name)
+    return changed._replace(value=node.result("", notes=notes) if notes else None)
 
 
-def clear_policy(component: str, node: Node, args: ClearArgs) -> Generator[Progress, None, Changed | str]:
+def clear_policy(component: str, node: Node, args: ClearArgs) -> Generator[Progress, None, Changed | dict[str, Any]]:
     """Clear a policy; done when all that it fitted is under what is left. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
     if args.dry_run:
@@ -124,7 +136,20 @@ def set_parameter(node: Node, vhost_name: str, component: str, name: str, value:
         raise Refused(str(error), EX_UNAVAILABLE) from None
 
 
-def _tried(node: Node, vhost_name: str, component: str, name: str, value: Any) -> Generator[Progress, None, str]:
+def _preceding(node: Node, vhost: "VHost", component: str, name: str) -> list[str]:
+    """Return what decides instead of a policy, as sentences."""
+    found = node.broker.policies.precedence(vhost.name, component, name)
+    nouns: list[Exchange | Queue] = [*vhost.queues.values(), *vhost.exchanges.values()]
+    for done, noun in enumerate(nouns, 1):
+        found.add(noun)
+        if not done % SHARE_QUEUES:
+            node.pause(PAUSE_S)
+    return found.sentences()
+
+
+def _tried(
+    node: Node, vhost_name: str, component: str, name: str, value: Any
+) -> Generator[Progress, None, dict[str, Any]]:
     """Return what a change would do to the queues of a virtual host. Raises Refused: it cannot be."""
     if value is not None:
         try:
@@ -132,16 +157,22 @@ def _tried(node: Node, vhost_name: str, component: str, name: str, value: Any) -
         except ValueError as error:
             raise Refused(str(error), EX_UNAVAILABLE) from None
     total = len(node.broker.vhosts[vhost_name].queues)
-    changed, tally = 0, node.broker.policies.tally()
+    tally = node.broker.policies.tally()
+    begins = ends = 0
     for done, drop in enumerate(node.broker.policies.planned(vhost_name, [(component, name, value)])):
         if drop is not None:
-            changed += 1
+            applies = getattr(drop.applied, component) == name
+            begins += applies
+            ends += not applies
             tally.add(drop.queue.name, drop.messages)
         if not done % SHARE_QUEUES:
             yield Progress(done, total)
             node.pause(PAUSE_S)
+    to = [f"to {counted(begins, 'queue')}"] * bool(begins or value is not None)
+    to += [f"no longer to {counted(ends, 'queue')}"] * bool(ends or value is None)
     drops = f"it would drop or dead-letter {tally}" if tally.messages else "no message would be dropped"
-    return f"Nothing was changed. The policy would apply to {counted(changed, 'queue')}; {drops}"
+    text = f"Nothing was changed. The policy would apply {' and '.join(to)}; {drops}"
+    return node.result(text, queues=begins, queues_left=ends, messages=tally.messages, dry_run=True)
 
 
 def _in_force(node: Node, vhost_name: str) -> Generator[Progress, None, None]:

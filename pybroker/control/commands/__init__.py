@@ -151,6 +151,7 @@ PLACES: Final = (
     "queues.pause_consumer",
     "queues.resume_consumer",
     "queues.cancel_scheduled",
+    "queues.retry_delayed",
     # Messages
     "messages.peek_messages",
     "messages.get_messages",
@@ -179,12 +180,16 @@ PLACES: Final = (
     "pipeline.report_capacity",
     "pipeline.report_unroutable",
     "pipeline.report_consumers",
+    "pipeline.report_forecast",
+    "pipeline.report_accounting",
+    "pipeline.report_slo",
+    "pipeline.report_trends",
     # Deprecated
     "checks.node_health_check",
 )
 NAMES: Final = tuple(place.rpartition(".")[2] for place in PLACES)
-# Commands that pybrokerctl runs by itself, on behalf of others; people do not.
-INTERNAL_PLACES: Final = ("data.hold_log",)
+# Commands that pybrokerctl and pybroker-web run by themselves, on behalf of others; people do not.
+INTERNAL_PLACES: Final = ("data.hold_log", "web.node_figures", "web.object_figures", "web.web_settings")
 INTERNAL: Final = tuple(place.rpartition(".")[2] for place in INTERNAL_PLACES)
 # Wanted where the process has no file descriptor left, without which no module can be imported.
 IN_NEED: Final = (

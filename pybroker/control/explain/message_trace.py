@@ -8,7 +8,7 @@ Event = dict[str, Any]
 
 _WAITING: Final = {
     "no_consumer": "the queue has no consumer",
-    "paused": "an operator paused the queue or its consumers",
+    "paused": "the queue or its consumers are paused",
     "prefetch": "its consumers are at their prefetch limit",
     "not_read": "its consumers do not read what the broker sends",
     "channel_flow": "its consumers have stopped deliveries with channel.flow",
@@ -58,12 +58,12 @@ def _routed(event: Event) -> str:
         return f"routed to {counted(event['more'], 'more queue')}"
     path = event["path"]
     way = ", then ".join(map(_step, path)) if path else "a binding that is gone"
-    where = "on disk" if event["durable"] else "in memory only"
-    return f"routed to queue '{event['queue']}' by {way}; kept {where}"
+    where = "to be kept on disk" if event["durable"] else "kept in memory only"
+    return f"routed to queue '{event['queue']}' by {way}; {where}"
 
 
 def _step(step: dict[str, Any]) -> str:
-    source = f"exchange '{step['exchange']}'" if step["exchange"] else "the default exchange"
+    source = _exchange(step["exchange"])
     to = f" to exchange '{step['to']}'" if step["kind"] == "exchange" else ""
     match step["by"]:
         case "default":
@@ -77,7 +77,7 @@ def _step(step: dict[str, Any]) -> str:
 
 
 def _unroutable(event: Event) -> str:
-    where = f"exchange '{event['exchange']}'" if event["exchange"] else "the default exchange"
+    where = _exchange(event["exchange"])
     fate = "returned to its publisher" if event["returned"] else "dropped"
     return f"unroutable: {where}: {event['why']}; {fate}"
 
@@ -108,7 +108,7 @@ def _delivered(event: Event) -> str:
 
 def _requeued(event: Event) -> str:
     by = f" by {_who(event)}" if "user" in event else ""
-    return f"back in queue '{event['queue']}'" + (f": {event['why']} ({_who(event)})" if "why" in event else by)
+    return f"returned to queue '{event['queue']}'" + (f": {event['why']} ({_who(event)})" if "why" in event else by)
 
 
 def _leaves(why: str) -> Any:
@@ -117,7 +117,7 @@ def _leaves(why: str) -> Any:
         letters = event.get("dead_letter_exchange")
         fate = "dropped: the queue has no dead letter exchange"
         if letters is not None:
-            fate = f"goes to dead letter exchange '{letters}'"
+            fate = f"as a dead letter it goes to {_exchange(letters)}"
         return f"{why}{by} in queue '{event['queue']}'; {fate}"
 
     return text
@@ -133,7 +133,7 @@ def _dead_lettered(event: Event) -> str:
 
 def _dead_letter_dropped(event: Event) -> str:
     exchange = event["exchange"]
-    where = f"exchange '{exchange}': " if exchange is not None else ""
+    where = f"{_exchange(exchange)}: " if exchange is not None else ""
     return f"dropped: as a dead letter of queue '{event['queue']}' it has no way on: {where}{event['why']}"
 
 
@@ -152,7 +152,9 @@ def _waiting(event: Event) -> str:
     figures = f"{counted(event['consumers'], 'consumer')}, {event['messages_ready']:,} ready"
     if "messages_unacknowledged" in event:
         figures += f", {event['messages_unacknowledged']:,} unacknowledged"
-    return f"waits in queue '{event['queue']}' for {lasting(event['for_ms'])}: {_WAITING[why]} ({figures})"
+    return (
+        f"waits in queue '{event['queue']}' for {lasting(event['for_ms'])}: {_WAITING[why]}{_order(event)} ({figures})"
+    )
 
 
 def _unsettled(event: Event) -> str:
@@ -161,7 +163,7 @@ def _unsettled(event: Event) -> str:
         text += f" for {lasting(event['for_ms'])}"
     if event["state"] == "unacknowledged":
         return f"{text} with {_who(event)}"
-    return text + (f": {_WAITING[event['why']]}" if event.get("why") in _WAITING else "")
+    return text + (f": {_WAITING[event['why']]}{_order(event)}" if event.get("why") in _WAITING else "")
 
 
 def _ended(event: Event) -> str:
@@ -172,13 +174,40 @@ def _ended(event: Event) -> str:
 def _who(event: Event) -> str:
     if "user" not in event:
         return "a client that is gone"
+    if not event["channel"]:
+        return f"an operator, {event['connection'] or event['user']}"
     called = f" ({event['client_name']})" if event.get("client_name") else ""
     return f"user '{event['user']}' on {event['connection']}{called}, channel {event['channel']}"
 
 
 def _target(event: Event) -> str:
-    exchange = f"exchange '{event['exchange']}'" if event["exchange"] else "the default exchange"
-    return f"{exchange} with key '{event['routing_key']}'"
+    return f"{_exchange(event['exchange'])} with key '{event['routing_key']}'"
+
+
+def _exchange(name: str) -> str:
+    return f"exchange '{name}'" if name else "the default exchange"
+
+
+def _withheld(event: Event) -> str:
+    return (
+        f"not published yet: a publish to {_target(event)} by {_who(event)} waits, because queue '{event['queue']}' is "
+        f"paused{_order(event)}"
+    )
+
+
+def _connection_withheld(event: Event) -> str:
+    whose = f"user '{event['user']}' on {event['connection']}"
+    return f"a publish by {whose} waits since before this trace: queue '{event['queue']}' is paused{_order(event)}"
+
+
+def _pause_refused(event: Event) -> str:
+    return (
+        f"refused by queue '{event['queue']}': it is paused{_order(event)}; a publisher with confirms gets basic.nack"
+    )
+
+
+def _order(event: Event) -> str:
+    return f" by {event['paused_by']}: {event['paused_why']}" if "paused_by" in event else ""
 
 
 _SENTENCES: Final[dict[str, Any]] = {
@@ -187,7 +216,10 @@ _SENTENCES: Final[dict[str, Any]] = {
     "routed": _routed,
     "unroutable": _unroutable,
     "refused": _refused,
-    "stored": _gone("on disk (commit position {position})"),
+    "withheld": _withheld,
+    "connection_withheld": _connection_withheld,
+    "pause_refused": _pause_refused,
+    "stored": _gone("now on disk (commit position {position})"),
     "not_stored": _gone("not on disk: {why}; a publisher with confirms gets basic.nack"),
     "rolled_back": _gone("not published: the transaction was rolled back, or its queues are gone"),
     "not_taken": _gone("not taken: it was immediate, and no consumer could have it at once"),

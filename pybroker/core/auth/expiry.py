@@ -45,7 +45,7 @@ class Expiry:
         self.files = tuple(files)
         known = {(file.path, certificate) for file in self.files for certificate in file.certificates}
         for key in [key for key in self._told if key not in known]:
-            self._broker.withdraw_notice(self._told.pop(key)[1])
+            self._broker.notices.withdraw(self._told.pop(key)[1])
         self.check()
 
     def check(self) -> None:
@@ -58,7 +58,7 @@ class Expiry:
                 told = self._told.get(key)
                 if days is not None and (told is None or days < told[0]):
                     if told is not None:
-                        self._broker.withdraw_notice(told[1])
+                        self._broker.notices.withdraw(told[1])
                     notice = _sentence(file, certificate, days)
                     self._told[key] = days, notice
                     self._warn(file, certificate, days, notice)
@@ -70,7 +70,7 @@ class Expiry:
             log.warning(notice, extra=expiring)
         else:
             log.error(notice, extra=event("tls.certificate_expired", file=file.path, subject=subject, ends=ends))
-        self._broker.notice(notice)
+        self._broker.notices.add(notice)
 
 
 def _sentence(file: CertificateFile, certificate: Certificate, days: int) -> str:

@@ -20,6 +20,8 @@ UNLIMITED: Final = 1 << 30
 class Consumer:
     """Invariants: `unacked` counts its outstanding deliveries; while `waiting` it is not in its queue's ring.
 
+    `delivered` counts its messages, and `given_back` those of them that it or the broker gave back, or rejected.
+
     `prefetch` 0 means no limit (AMQP §1.8.3.2 as RabbitMQ reads it: per consumer). Higher `priority` is served first.
     """
 
@@ -28,7 +30,9 @@ class Consumer:
         "arguments",
         "cancelled",
         "channel",
+        "delivered",
         "exclusive",
+        "given_back",
         "no_ack",
         "no_local",
         "paused",
@@ -53,6 +57,7 @@ class Consumer:
         self.priority = 0
         self.arguments: dict[str, object] = {}
         self.unacked = 0
+        self.delivered = self.given_back = 0
         self.active = True  # False: registered, but paused, or another one is the single active consumer
         self.paused: Pause | None = None  # an operator's order: it is not active then
         self.waiting = False
@@ -73,6 +78,15 @@ class Consumer:
         return credit if credit > 0 else 0  # noqa: FURB136 - asked four times for a delivery: a call would cost as much
 
     @property
+    def acked(self) -> int:
+        """Return how many messages it has acknowledged."""
+        return 0 if self.no_ack else self.delivered - self.unacked - self.given_back
+
+    def count_given_back(self, messages: int) -> None:
+        """Count messages that it was delivered and is not to acknowledge any more."""
+        self.given_back += messages
+
+    @property
     def is_full(self) -> bool:
         """Tell whether it has as many unacknowledged messages as its prefetch allows."""
         channel = self.channel
@@ -91,9 +105,8 @@ class Consumer:
             channel.unacked_consumed += n
             self.unacked += n
             channel.last_served = self
-        session = channel.session
-        session.delivered += n
-        session.queued(self.deliver(run, indexes, deliveries, first_tag))
+        self.delivered += n
+        channel.session.queued(self.deliver(run, indexes, deliveries, first_tag))
 
     def dispatch_all(self, entries: "list[Entry]", count: int, now_ms: int) -> None:
         """Do the same for many entries, `count` messages in all, counting only once."""
@@ -111,9 +124,8 @@ class Consumer:
             channel.unacked_consumed += count
             self.unacked += count
             channel.last_served = self
-        session = channel.session
-        session.delivered += count
-        session.queued(octets)
+        self.delivered += count
+        channel.session.queued(octets)
 
     def deliver(self, run: "Run", indexes: range, deliveries: int, first_tag: int) -> int:
         """Put the messages into the peer's outbox; return how many octets that is."""

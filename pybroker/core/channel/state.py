@@ -20,6 +20,8 @@ from pybroker.core.channel.unacked import Batch, Unacked
 from pybroker.session import Session, Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pybroker.core.auth.users import User
     from pybroker.core.broker import Broker
     from pybroker.core.channel.consumer import Consumer
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.core.topology.removal import Removal
     from pybroker.core.topology.vhost import VHost
+    from pybroker.run import Entry
 
 
 # A session that published so recently is expected to go on: while there is an alarm it is read in small portions until
@@ -45,15 +48,16 @@ class SessionState(Session):
     """
 
     __slots__ = (
-        "acked",
+        "_acked",
+        "_delivered",
+        "_published",
         "broker",
+        "channels",
         "credit",
-        "delivered",
         "exclusive_queues",
         "id",
         "outbox_full",
         "portion_octets",
-        "published",
         "published_ms",
         "publishing",
         "throttle",
@@ -69,7 +73,8 @@ class SessionState(Session):
         self.user: User | None = None
         self.vhost: VHost | None = None
         self.exclusive_queues: dict[Queue, None] = {}
-        self.published = self.delivered = self.acked = 0  # messages
+        self.channels: Mapping[int, ChannelState] = {}
+        self._published = self._delivered = self._acked = 0  # messages, on channels that are closed
         self.publishing = False
         self.published_ms = 0  # when it began to be
         self.portion_octets = 0
@@ -101,6 +106,29 @@ class SessionState(Session):
         assert self.user is not None
         self.user.channels += more
         self.broker.channels += more
+
+    # -- what it has counted ------------------------------------------------------------------------------------------
+
+    @property
+    def published(self) -> int:
+        """Return how many messages it has published, a transaction's when it was committed."""
+        return self._published + sum([channel.published for channel in self.channels.values()])
+
+    @property
+    def delivered(self) -> int:
+        """Return how many messages were delivered to it, or fetched by it."""
+        return self._delivered + sum([channel.delivered_or_got for channel in self.channels.values()])
+
+    @property
+    def acked(self) -> int:
+        """Return how many messages it has acknowledged."""
+        return self._acked + sum([channel.acked for channel in self.channels.values()])
+
+    def channel_closed(self, channel: "ChannelState") -> None:
+        """Keep what a channel has counted; it is none of the open ones any more."""
+        self._published += channel.published
+        self._delivered += channel.delivered_or_got
+        self._acked += channel.acked
 
     # -- when it is not read (flow control) ---------------------------------------------------------------------------
 
@@ -158,14 +186,29 @@ class SessionState(Session):
 
 
 class ChannelState:
-    """Deliveries of one channel. `unacked_consumed`, the global limit's count, is `unacked` without what get took."""
+    """Deliveries of one channel, and counts of messages since it was opened.
+
+    `unacked_consumed`, the global limit's count, is `unacked` without what get took. `got` counts all gets, those
+    without acknowledgement too; `redelivered` is in `got` and in the deliveries. Consumers count their deliveries
+    themselves.
+    """
 
     __slots__ = (
+        "_delivered",
+        "_delivered_no_ack",
+        "acked",
         "consumers",
+        "dropped",
+        "got",
+        "got_empty",
+        "got_no_ack",
         "last_served",
         "may_deliver",
         "next_tag",
         "prefetch_global",
+        "published",
+        "redelivered",
+        "returned",
         "session",
         "timed_out",
         "unacked",
@@ -182,16 +225,63 @@ class ChannelState:
         self.last_served: Consumer | None = None
         self.may_deliver = True
         self.consumers: dict[str, Consumer] = {}
+        self.published = self.returned = self.dropped = 0
+        self.got = self.got_no_ack = self.got_empty = self.redelivered = self.acked = 0
+        self._delivered = self._delivered_no_ack = 0  # to consumers that are gone
 
     @property
     def party(self) -> "Party":
         """Return the consumer of this channel as the firehose names it."""
         raise NotImplementedError
 
+    # -- what it has counted ------------------------------------------------------------------------------------------
+
+    @property
+    def delivered(self) -> int:
+        """Return how many messages its consumers were delivered that are to be acknowledged."""
+        return self._delivered + sum([each.delivered for each in self.consumers.values() if not each.no_ack])
+
+    @property
+    def delivered_no_ack(self) -> int:
+        """Return how many messages its consumers were delivered without acknowledgement."""
+        return self._delivered_no_ack + sum([each.delivered for each in self.consumers.values() if each.no_ack])
+
+    @property
+    def delivered_or_got(self) -> int:
+        """Return how many messages it was given in any way."""
+        gone = self._delivered + self._delivered_no_ack
+        return gone + sum([consumer.delivered for consumer in self.consumers.values()]) + self.got
+
+    @property
+    def confirmed(self) -> int:
+        """Return how many of its publishes were confirmed."""
+        return 0
+
+    def consumer_gone(self, consumer: "Consumer") -> None:
+        """Keep what a consumer has counted; it is none of the channel's any more."""
+        if consumer.no_ack:
+            self._delivered_no_ack += consumer.delivered
+        else:
+            self._delivered += consumer.delivered
+
+    def count_redelivered(self, messages: int) -> None:
+        """Count messages that it was given and that had been delivered before."""
+        self.redelivered += messages
+
+    def count_get(self, entry: "Entry | None", *, no_ack: bool) -> None:
+        """Count a fetch that found this, or nothing."""
+        self.got += entry is not None
+        self.got_no_ack += no_ack and entry is not None
+        self.got_empty += entry is None
+        self.redelivered += entry is not None and entry.deliveries != 0
+
+    # -- settled, returned --------------------------------------------------------------------------------------------
+
     def settle(self, batches: list[Batch]) -> None:
         """Acknowledge: the queues forget these messages, the consumers get their credit back."""
         vhost = self.session.vhost
-        if vhost is not None and vhost.tracing:
+        assert vhost is not None
+        if vhost.tracing:
             vhost.broker.traces.settled(batches, "ack", self)
         count = 0
         for batch in batches:
@@ -201,9 +291,8 @@ class ChannelState:
             queue.settled(batch.run, indexes)
             queue.acked += n
             self._credit_back(batch.consumer, n)
-        session = self.session
-        session.acked += count
-        session.broker.acked += count
+        self.acked += count
+        vhost.traffic.acked += count
         if self.prefetch_global:
             self.resume_consumers()
 
@@ -231,7 +320,7 @@ class ChannelState:
     def credit_back(self, batches: list[Batch]) -> None:
         """Give the consumers credit for what is rejected or requeued."""
         for batch in batches:
-            self._credit_back(batch.consumer, len(batch.indexes))
+            self._given_back(batch.consumer, len(batch.indexes))
 
     def credited(self) -> None:
         """Let consumers that share the channel's limit go on: credit was given back."""
@@ -253,7 +342,7 @@ class ChannelState:
             self.session,
         )
         for span in spans:
-            self._credit_back(span.consumer, span.last - span.first + 1)
+            self._given_back(span.consumer, span.last - span.first + 1)
         if self.prefetch_global:
             self.resume_consumers()
         return True
@@ -268,6 +357,11 @@ class ChannelState:
         for consumer in consumers:
             if consumer.waiting:
                 consumer.resume()
+
+    def _given_back(self, consumer: "Consumer | None", n: int) -> None:
+        if consumer is not None:
+            consumer.count_given_back(n)
+            self._credit_back(consumer, n)
 
     def _credit_back(self, consumer: "Consumer | None", n: int) -> None:
         if consumer is None:

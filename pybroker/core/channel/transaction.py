@@ -18,14 +18,14 @@ TX_OCTETS_MAX: Final = 16_777_216
 
 
 class Transaction:
-    """`publishes` in order; `acks` as (ack | requeue | reject, batches) in order."""
+    """`publishes` in order, of so many `messages`; `acks` as (ack | requeue | reject, batches) in order."""
 
-    __slots__ = ("acks", "octets", "publishes")
+    __slots__ = ("acks", "messages", "octets", "publishes")
 
     def __init__(self) -> None:
         self.publishes: list[tuple[Route, Contents, tuple[Destination, ...]]] = []
         self.acks: list[tuple[str, list[Batch]]] = []
-        self.octets = 0
+        self.messages = self.octets = 0
 
     def publish(self, route: "Route", contents: "Contents", queues: "tuple[Destination, ...]") -> None:
         """Keep a publish until commit. Raises PreconditionFailed (406) above the limit."""
@@ -33,6 +33,7 @@ class Transaction:
         # Differs from RabbitMQ: it has no limit. The largest message is above ours by its frames, and may come alone.
         if self.publishes and self.octets > TX_OCTETS_MAX:
             raise PreconditionFailed(f"transaction is larger than {TX_OCTETS_MAX} octets: commit more often")
+        self.messages += len(contents.contents)
         self.publishes.append((route, contents, queues))
 
     def taken(self) -> "list[Batch]":

@@ -128,6 +128,14 @@ def negated(octets: bytes) -> bytes | None:
     return octets[: at + 1] + (-delay).to_bytes(size, signed=True) + octets[at + 1 + size :]
 
 
+def due_times(octets: bytes, timestamp_ms: int) -> tuple[int, int]:
+    """Return in how many milliseconds a message is due, and at which wall time in milliseconds; it is that now."""
+    due = due_in(octets)
+    if due is None:
+        return 0, timestamp_ms
+    return (due.ms - timestamp_ms, due.ms) if due.time else (due.ms, timestamp_ms + due.ms)
+
+
 def waited(octets: bytes, ms: int | None) -> tuple[bytes, list[str]]:
     """Return the properties of a message that has waited, and the routing keys it has besides its own.
 

@@ -6,13 +6,13 @@ disk are read for it, and forgotten again.
 
 from array import array
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from heapq import merge
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.content_view import property_octets
 from pybroker.core.delayed.index import DelayedIndex, Item, Waiting
 from pybroker.core.routing.publish import headers_of
+from pybroker.humanize import utc
 from pybroker.seq_ranges import SeqRanges
 from pybroker.wire.properties import decode_properties
 
@@ -28,8 +28,6 @@ SLICE_MESSAGES: Final = 256
 SLICE_OCTETS: Final = 2_097_152
 # Between two looks whether the disk has answered.
 PAUSE_S: Final = 0.001
-# The last millisecond of datetime.
-TEXT_MS_MAX: Final = 253_402_300_799_999
 
 _BEFORE_ALL: Final = -(1 << 63)
 
@@ -56,7 +54,7 @@ class Listed:
     @property
     def deliver_at(self) -> str:
         """Return the same as people read it, in UTC; a number where no calendar goes."""
-        return _time_text(self.deliver_at_ms)
+        return utc(self.deliver_at_ms)
 
     @property
     def left_ms(self) -> int:
@@ -69,7 +67,7 @@ class Listed:
         if self.run is None:
             return ""
         clock = self.schedule.vhost.broker.clock
-        return _time_text(self.run.arrived_ms + clock.timestamp_ms - clock.now_ms)
+        return utc(self.run.arrived_ms + clock.timestamp_ms - clock.now_ms)
 
     @property
     def routing_key(self) -> str:
@@ -157,9 +155,3 @@ def seq_ranges_of(sizes: "Mapping[int, int]") -> SeqRanges:
     """Return messages, whose sizes are given by seq, as a log knows them."""
     seqs = sorted(sizes)
     return SeqRanges.of(array("Q", seqs), array("I", [1]) * len(seqs), array("I", map(sizes.__getitem__, seqs)))
-
-
-def _time_text(ms: int) -> str:
-    if not 0 <= ms <= TEXT_MS_MAX:
-        return str(ms)
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")

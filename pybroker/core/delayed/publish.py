@@ -111,7 +111,7 @@ class DelayedPublisher:
         if not group.queues:
             if broker.losses is not None:
                 broker.losses.unroutable(vhost, group.names, contents, "NO_ROUTE", returned=False)
-            broker.unroutable += len(contents)
+            self._schedule.exchange.count_dropped(len(contents))
             return
         self._schedule.exchange.publish_out += len(contents) * len(group.queues)
         sizes = body_sizes(contents)

@@ -34,7 +34,7 @@ SHOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "queue.deleted": _QUEUE,
     "queue.purged": _QUEUE,
     "queue.moved": ("target", "messages"),
-    "queue.paused": ("paused", "mode", "why"),
+    "queue.paused": ("paused", "mode", "why", "replaced_why", "replaced_user"),
     "queue.resumed": ("paused", "mode", "why"),
     "consumer.paused": _CONSUMER,
     "consumer.resumed": _CONSUMER,

@@ -12,6 +12,7 @@ from pybroker.wire.erlang import printed_binary
 
 if TYPE_CHECKING:
     from pybroker.core.channel.consumer import Consumer
+    from pybroker.core.queue.pause import Pause
     from pybroker.core.queue.queue import Queue
     from pybroker.core.routing.binding import Binding
     from pybroker.core.routing.exchange import Exchange
@@ -84,14 +85,19 @@ def queue_moved(queue: "Queue", target: str, messages: int, cause: Cause) -> Non
         events.emit("queue.moved", facts, cause)
 
 
-def queue_pause(queue: "Queue", event: str, cause: Cause) -> None:
-    """Tell that an operator paused a queue, or resumed it in part or whole; RabbitMQ has no such event."""
+def queue_pause(queue: "Queue", replaced: "Pause | None", event: str, cause: Cause) -> None:
+    """Tell that an operator paused a queue, or resumed it in part or whole; RabbitMQ has no such event.
+
+    The order may have `replaced` another one.
+    """
     events = queue.vhost.broker.events
     if events.wanted:
         order = queue.paused
         facts: dict[str, Any] = {"name": queue.name, "vhost": queue.vhost.name, "paused": order.what if order else ""}
         if order is not None:
-            facts |= {"mode": order.mode, "why": order.why}
+            facts |= {"mode": order.publishers_mode, "why": order.why}
+        if replaced is not None:
+            facts |= {"replaced_user": replaced.user, "replaced_why": replaced.why}
         events.emit(event, facts, cause)
 
 

@@ -244,6 +244,7 @@ class Events(BackgroundTask):
         exchange.publish_in += 1
         queues = route(vhost, exchange, [name], headers).queues
         exchange.publish_out += len(queues)
+        vhost.traffic.count_made(len(queues))
         if not queues:
             return
         content = frame.frame(frame.HEADER, 1, b"\0\x3c\0\0" + bytes(8) + octets)

@@ -169,6 +169,7 @@ def _publish(
     exchange.publish_in += 1
     queues = route(vhost, exchange, [key], headers).queues
     exchange.publish_out += len(queues)
+    vhost.traffic.count_made(len(queues))
     if not queues:
         return
     copy = with_properties(content, octets)

@@ -10,8 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.content_view import property_octets, with_properties
-from pybroker.core.delayed.due import due_in
+from pybroker.core.delayed.due import due_times
 from pybroker.core.exchange.trace import Firehose, Frames
+from pybroker.core.message_trace import pauses
 from pybroker.core.message_trace.criteria import Criteria
 from pybroker.core.message_trace.facts import holder, left_behind, who
 from pybroker.core.message_trace.followed import DELAYED, READY
@@ -88,6 +89,7 @@ class Traces:
         trace = MessageTrace(vhost, criteria, count, duration_ms, self._stopped)
         self._running.append(trace)
         vhost.watch(1)
+        pauses.begun(trace, criteria.queue)
         return trace
 
     def _stopped(self, trace: MessageTrace) -> None:
@@ -100,12 +102,13 @@ class Traces:
             with Guard(trace):
                 trace.check()
 
-    def _of(self, vhost: "VHost") -> list[MessageTrace]:
+    def of(self, vhost: "VHost") -> list[MessageTrace]:
+        """Return the message traces of a virtual host."""
         return [trace for trace in self._running if trace.vhost is vhost]
 
     def sees(self, vhost: "VHost", exchange: str, queues: "Iterable[Destination]") -> bool:
         """Tell whether to look at messages that are published to an exchange and go to these queues."""
-        return vhost.firehose or any(trace.may_want(exchange, queues) for trace in self._of(vhost))
+        return vhost.firehose or any(trace.may_want(exchange, queues) for trace in self.of(vhost))
 
     # -- publishers -----------------------------------------------------------------------------------------------
 
@@ -116,19 +119,26 @@ class Traces:
         contents: "Contents",
         original: bytes,
         queues: "tuple[Destination, ...]",
+        refusing: "tuple[Destination, ...]" = (),
     ) -> "tuple[Destination, ...]":
-        """Report the publish of a message; return its queues with any watches. `original` is its content with BCC."""
+        """Report the publish of a message; return its queues with any watches. `original` is its content with BCC.
+
+        It goes to none of the queues that are `refusing` it because they are paused.
+        """
         vhost: VHost = channel.publisher.vhost
         if vhost.firehose:
             frames = Frames(route.channel, channel.publisher.frame_octets_max)
             names = [queue.name for queue in queues if not queue.republishes]
             self.firehose.publish(vhost, route.names, original, frames, channel.party, names)
         watched = queues
-        for trace in self._of(vhost):
+        for trace in self.of(vhost):
             with Guard(trace):
-                if trace.wants(route.names.exchange, original, queues):
+                if trace.wants(route.names.exchange, original, (*queues, *refusing)):
                     followed = self._follow(trace, channel, route, contents, original)
-                    if self._tell_route(trace, followed, channel, route, contents, original, queues):
+                    pauses.refused(trace, followed, refusing)
+                    if refusing and not queues:
+                        trace.end(followed)
+                    elif self._tell_route(trace, followed, channel, route, contents, original, queues):
                         watched = (Watch(trace, [(followed, 0)], queues), *watched)
         return watched
 
@@ -140,7 +150,7 @@ class Traces:
             frames = Frames(route.channel, channel.publisher.frame_octets_max)
             key = route.names.routing_key
             self.firehose.publish(vhost, route.names, content, frames, channel.party, [key])
-        for trace in self._of(vhost):
+        for trace in self.of(vhost):
             with Guard(trace):
                 if trace.wants(route.names.exchange, content, ()):
                     followed = self._follow(trace, channel, route, contents, content)
@@ -177,7 +187,9 @@ class Traces:
         exchange = route.exchange
         assert exchange is not None
         if queues and queues[0].republishes:
-            trace.delayed(followed, exchange.name, *self._due(original))
+            trace.delayed(
+                followed, exchange.name, *due_times(property_octets(original), self._broker.clock.timestamp_ms)
+            )
             return True
         frame_octets_max = channel.publisher.frame_octets_max
         inbound = InboundMessage(route.names, contents.attributes, original, route.channel, frame_octets_max)
@@ -188,13 +200,6 @@ class Traces:
         followed.entered()  # a transaction returns it at its commit
         trace.record(followed, "unroutable", **end_of(paths, exchange), returned=route.mandatory)
         return False
-
-    def _due(self, content: bytes) -> tuple[int, int]:
-        """Return in how many milliseconds a message is due, and at which wall time in milliseconds."""
-        due, now_ms = due_in(property_octets(content)), self._broker.clock.timestamp_ms
-        if due is None:
-            return 0, now_ms
-        return (due.ms - now_ms, due.ms) if due.time else (due.ms, now_ms + due.ms)
 
     # -- queues ---------------------------------------------------------------------------------------------------
 
@@ -213,7 +218,7 @@ class Traces:
         vhost = queue.vhost
         if vhost.firehose:
             self.firehose.add(queue, run, indexes, deliveries, channel.party)
-        for trace in self._of(vhost):
+        for trace in self.of(vhost):
             with Guard(trace):
                 trace.delivered(queue, run, indexes, deliveries, partial(holder, channel, consumer, no_ack=no_ack))
 
@@ -224,7 +229,7 @@ class Traces:
         vhost = batches[0].queue.vhost
         if vhost.firehose:
             self.firehose.settled(batches, outcome, channel)
-        for trace in self._of(vhost):
+        for trace in self.of(vhost):
             with Guard(trace):
                 for batch in batches:
                     by = partial(left_behind, batch) if channel is None else partial(who, channel)
@@ -234,7 +239,7 @@ class Traces:
         """Report that messages expire, exceed a limit or die otherwise."""
         if queue.vhost.firehose:
             self.firehose.left(queue, entries, reason)
-        for trace in self._of(queue.vhost):
+        for trace in self.of(queue.vhost):
             with Guard(trace):
                 for entry in entries:
                     trace.left(queue, entry.run, entry.indexes, entry.deliveries, reason)
@@ -252,14 +257,14 @@ class Traces:
     def _changed(
         self, queue: "Queue", entries: "Iterable[Entry]", state: str, name: str, facts: dict[str, Any]
     ) -> None:
-        for trace in self._of(queue.vhost):
+        for trace in self.of(queue.vhost):
             with Guard(trace):
                 for entry in entries:
                     trace.changed(queue, entry, state, name, facts)
 
     def refused(self, queue: "Queue", entries: "Iterable[Entry]", *, dies: bool) -> None:
         """Report that a full queue refuses messages; `dies` tells whether it dead-letters them."""
-        for trace in self._of(queue.vhost):
+        for trace in self.of(queue.vhost):
             with Guard(trace):
                 for entry in entries:
                     trace.refused(queue, entry.run, entry.indexes, dies=dies)
@@ -295,7 +300,7 @@ class Traces:
         self._gone(queue, "unreadable", is_lost)
 
     def _gone(self, queue: "Destination", name: str, has: "Callable[[int, str], bool]") -> None:
-        for trace in self._of(queue.vhost):
+        for trace in self.of(queue.vhost):
             with Guard(trace):
                 trace.gone(queue, name, has)
 
@@ -306,7 +311,7 @@ class Traces:
         targets = letter.targets
         watched = targets
         names = letter.names
-        for trace in self._of(queue.vhost):
+        for trace in self.of(queue.vhost):
             with Guard(trace):
                 for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries, targets):
                     facts = {"reason": reason, "exchange": names.exchange, "routing_key": names.routing_key}
@@ -319,7 +324,7 @@ class Traces:
     def moved(self, source: "Queue", way: "Way", parts: "Iterable[tuple[Run, range]]") -> "Sequence[Destination]":
         """Report that an operator moves messages; return their targets with any watches."""
         watched: Sequence[Destination] = way.targets
-        for trace in self._of(source.vhost):
+        for trace in self.of(source.vhost):
             with Guard(trace):
                 mine: list[tuple[Followed, int]] = []
                 offset = 0
@@ -346,7 +351,7 @@ class Traces:
 
     def letter_ends(self, queue: "Queue", message: "Message", letter: "Letter | None") -> None:
         """Report that a dead letter is dropped."""
-        for trace in self._of(queue.vhost):
+        for trace in self.of(queue.vhost):
             with Guard(trace):
                 for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries):
                     facts = self._why_letter_ends(queue, message, letter)
@@ -354,7 +359,7 @@ class Traces:
 
     def letter_stays(self, queue: "Queue", message: "Message", why: str) -> None:
         """Report that a dead letter stays in its queue, which must not drop it."""
-        for trace in self._of(queue.vhost):
+        for trace in self.of(queue.vhost):
             with Guard(trace):
                 for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries):
                     trace.stays(followed, queue, seq, why)
@@ -389,7 +394,7 @@ class Traces:
         """Report that scheduled messages are due; return their queues with any watches."""
         exchange, queues = schedule.exchange, group.queues
         watched = queues
-        for trace in self._of(schedule.vhost):
+        for trace in self.of(schedule.vhost):
             with Guard(trace):
                 mine: list[tuple[Followed, int]] = []
                 for offset, (seq, content) in enumerate(zip(seqs, contents, strict=True)):

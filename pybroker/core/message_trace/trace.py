@@ -86,11 +86,11 @@ class MessageTrace:
         now_ms = self.vhost.broker.clock.now_ms
         for followed in list(self._followed):
             for copy in followed.copies.values():
-                self._tell(followed, "unsettled", **state_of(copy, now_ms))
+                self.report(followed, "unsettled", **state_of(copy, now_ms))
             if followed.transaction is not None:
-                self._tell(followed, "unsettled", state="transaction")
+                self.report(followed, "unsettled", state="transaction")
             elif followed.storing and not followed.copies:
-                self._tell(followed, "unsettled", state="storing")
+                self.report(followed, "unsettled", state="storing")
         self.over = why
         facts = {"event": "ended", "why": why, "messages": self.seen, "unsettled": len(self._followed)}
         self._events.add({**facts, "timestamp_in_ms": self.vhost.broker.clock.timestamp_ms})
@@ -127,14 +127,14 @@ class MessageTrace:
             channel, transaction = followed.transaction
             if channel.transaction is not transaction:
                 followed.entered()
-                self._tell(followed, "rolled_back")
+                self.report(followed, "rolled_back")
         elif not followed.has_entered:
             followed.entered()
-            self._tell(followed, "not_taken")  # immediate, and no consumer could have it
+            self.report(followed, "not_taken")  # immediate, and no consumer could have it
         for receipt in list(followed.storing):
             if receipt.failed:
                 followed.storing.remove(receipt)
-                self._tell(followed, "not_stored", why=receipt.failed)
+                self.report(followed, "not_stored", why=receipt.failed)
         for copy in followed.copies.values():
             if now_ms - copy.since_ms >= WAITING_MS:
                 self._tell_waiting(followed, copy, now_ms)
@@ -145,7 +145,7 @@ class MessageTrace:
         if copy.state == UNACKNOWLEDGED:
             facts = {"why": UNACKNOWLEDGED, **copy.holder}
         if facts and copy.waits_anew(facts["why"]):
-            self._tell(followed, "waiting", queue=copy.queue.name, for_ms=now_ms - copy.since_ms, **facts)
+            self.report(followed, "waiting", queue=copy.queue.name, for_ms=now_ms - copy.since_ms, **facts)
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class MessageTrace:
         """Follow a message from its publish on; `facts` has the publisher. The caller reports where it goes."""
         followed = self._follow(self.vhost.broker.clock.now_ms)
         followed.waits_for(transaction)
-        self._tell(followed, "published", **of_names(names), **facts, **of_content(content))
+        self.report(followed, "published", **of_names(names), **facts, **of_content(content))
         return followed
 
     def found(self, queue: str, run: "Run", content: bytes, deliveries: int) -> Followed:
@@ -180,7 +180,7 @@ class MessageTrace:
         followed = self._follow(run.arrived_ms)
         times = known_deliveries(deliveries)
         facts = {"persistent": run.attributes.persistent, "deliveries": times, **of_content(content)}
-        self._tell(followed, "found", queue=queue, **of_names(run.names), **facts)
+        self.report(followed, "found", queue=queue, **of_names(run.names), **facts)
         followed.entered()
         return followed
 
@@ -188,7 +188,7 @@ class MessageTrace:
         """Follow a scheduled message that is due now."""
         followed = self._follow(self.vhost.broker.clock.now_ms)
         facts = {"persistent": attributes.persistent, "deliveries": 0, **of_content(content)}
-        self._tell(followed, "found", queue="", **of_names(names), **facts)
+        self.report(followed, "found", queue="", **of_names(names), **facts)
         followed.entered()
         return followed
 
@@ -196,18 +196,28 @@ class MessageTrace:
         """Report the queues that a message goes to, with the path to each."""
         for queue in queues[:ROUTED_MAX]:
             path = [step.facts() for step in paths.to.get(queue, ())]
-            self._tell(followed, "routed", queue=queue.name, path=path, durable=queue.durable and persistent)
+            self.report(followed, "routed", queue=queue.name, path=path, durable=queue.durable and persistent)
         if len(queues) > ROUTED_MAX:
-            self._tell(followed, "routed", queue="", more=len(queues) - ROUTED_MAX)
+            self.report(followed, "routed", queue="", more=len(queues) - ROUTED_MAX)
 
     def delayed(self, followed: Followed, exchange: str, due_in_ms: int, due_ms: int) -> None:
         """Report that a message waits in a delayed exchange until it is due."""
-        self._tell(followed, "delayed", exchange=exchange, due_in_ms=due_in_ms, due_timestamp_in_ms=due_ms)
+        self.report(followed, "delayed", exchange=exchange, due_in_ms=due_in_ms, due_timestamp_in_ms=due_ms)
 
     def record(self, followed: Followed, name: str, **facts: Any) -> None:
         """Report what happened to a message, and its settlement if that was the last of it."""
-        self._tell(followed, name, **facts)
+        self.report(followed, name, **facts)
         self._settle_if_done(followed)
+
+    def end(self, followed: Followed) -> None:
+        """Report the settlement of a message that no queue takes."""
+        followed.entered()
+        self._settle_if_done(followed)
+
+    def note(self, name: str, **facts: Any) -> None:
+        """Report something that is about no message that is followed."""
+        if not self.over:
+            self._events.add({"event": name, "timestamp_in_ms": self.vhost.broker.clock.timestamp_ms, **facts})
 
     def entered(
         self, followed: Followed, run: "Run", index: int, queues: "Sequence[Destination]", receipt: Receipt
@@ -229,7 +239,7 @@ class MessageTrace:
 
     def _add(self, followed: Followed, queue: "Destination", seq: int, state: str, now_ms: int) -> Copy | None:
         if self._copies >= COPIES_MAX:
-            self._tell(followed, "not_followed", queue=queue.name)
+            self.report(followed, "not_followed", queue=queue.name)
             return None
         self._copies += 1
         self._by_seq[seq] = followed
@@ -338,7 +348,7 @@ class MessageTrace:
         copy = followed.copies.get((queue, seq))
         if copy is not None:
             self._drop(followed, copy)
-        self._tell(followed, name, queue=queue.name, **facts)
+        self.report(followed, name, queue=queue.name, **facts)
 
     def ends(self, followed: Followed, queue: "Destination", seq: int, name: str, **facts: Any) -> None:
         """Note that a copy ends."""
@@ -349,7 +359,7 @@ class MessageTrace:
         """Note that a dead letter cannot leave now; report each reason once."""
         copy = followed.copies.get((queue, seq))
         if copy is not None and copy.waits_anew(why):
-            self._tell(followed, "waiting", queue=queue.name, why="dead_letter", text=why)
+            self.report(followed, "waiting", queue=queue.name, why="dead_letter", text=why)
 
     # -- within -------------------------------------------------------------------------------------------------------
 
@@ -405,12 +415,13 @@ class MessageTrace:
         if followed.is_over or not followed.is_settled:
             return
         followed.end()
-        self._tell(followed, "settled")
+        self.report(followed, "settled")
         self._followed.pop(followed, None)
         if self.seen >= self._count and not self._followed:
             self.stop("count")
 
-    def _tell(self, followed: Followed, name: str, **facts: Any) -> None:
+    def report(self, followed: Followed, name: str, **facts: Any) -> None:
+        """Report what happened to a message, which goes on."""
         clock = self.vhost.broker.clock
         after_ms = clock.now_ms - followed.start_ms
         head = {"event": name, "message": followed.number, "timestamp_in_ms": clock.timestamp_ms, "after_ms": after_ms}

@@ -7,6 +7,7 @@ from pybroker.core.queue.queue import Queue
 if TYPE_CHECKING:
     from pybroker.core.channel.consumer import Consumer
     from pybroker.core.queue.destination import Destination
+    from pybroker.core.queue.pause import Pause
 
 # Consumers of a queue that are looked at.
 CONSUMERS_MAX: Final = 64
@@ -28,7 +29,7 @@ def why_waiting(destination: "Destination") -> dict[str, Any]:
     consumers = list(destination.consumers)
     facts = {"messages_ready": destination.messages_ready, "consumers": len(consumers)}
     if destination.paused is not None and destination.paused.consume:
-        return {"why": PAUSED, **facts}
+        return {"why": PAUSED, **facts, **_by(destination.paused)}
     if not consumers:
         return {"why": NO_CONSUMER, **facts}
     if destination.returns:
@@ -37,8 +38,15 @@ def why_waiting(destination: "Destination") -> dict[str, Any]:
     reasons = [_of_consumer(consumer) for consumer in looked_at]
     if not reasons or "" in reasons:
         return {"why": BEHIND, **facts}
-    unacknowledged = sum(consumer.unacked for consumer in consumers)
-    return {"why": max(set(reasons), key=reasons.count), "messages_unacknowledged": unacknowledged, **facts}
+    facts["messages_unacknowledged"] = sum(consumer.unacked for consumer in consumers)
+    why = max(set(reasons), key=reasons.count)
+    order = next((consumer.paused for consumer in looked_at if consumer.paused is not None), None)
+    return {"why": why, **facts, **(_by(order) if why == PAUSED and order is not None else {})}
+
+
+def _by(order: "Pause") -> dict[str, Any]:
+    """Return who paused it, and why."""
+    return {"paused_by": order.user, "paused_why": order.why}
 
 
 def _of_consumer(consumer: "Consumer") -> str:

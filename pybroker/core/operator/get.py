@@ -80,7 +80,6 @@ def get(
                 break
             run, indexes = entry.run, entry.indexes
             count += 1
-            broker.delivered_before += 1
             held.append(Batch(count, queue, None, run, indexes, entry.deliveries, broker.clock.now_ms))
             if queue.vhost.tracing:
                 broker.traces.delivered(queue, run, indexes, entry.deliveries, operator, None, no_ack=False)
@@ -131,7 +130,7 @@ def _acknowledge(queue: "Queue", held: list[Batch], operator: Any, but_last: int
         if not queue.deleted:
             queue.settled(batch.run, batch.indexes)
             queue.acked += 1
-    queue.vhost.broker.acked += len(shown)
+    queue.vhost.traffic.acked += len(shown)
     del held[: len(shown)]
 
 

@@ -157,21 +157,24 @@ class Outgoing:
         with broker.log.together():
             for index in range(count):
                 queues, content = self._publisher.targets(exchange, route, self.attributes, self._content)
+                contents = Contents(
+                    attributes_for(property_octets(content)), [content], len(content), self._size, self._size
+                )
+                refusing = pause.refusing(queues) if vhost.paused else ()
+                watched = queues
+                if vhost.tracing:
+                    # If one refuses it, none gets it.
+                    taking = () if refusing else queues
+                    watched = broker.traces.published(self._operator, route, contents, self._content, taking, refusing)
                 if not queues and not index:
                     raise NoRoute("NO_ROUTE")
                 if not queues:
                     count = index
                     break
-                contents = Contents(
-                    attributes_for(property_octets(content)), [content], len(content), self._size, self._size
-                )
                 receipt.begin(index)
-                if vhost.paused and len(pause.accepting(queues)) < len(queues):
+                if refusing:
                     receipt.reject(range(receipt.index, receipt.index + 1))
                     continue
-                watched = queues
-                if vhost.tracing:
-                    watched = broker.traces.published(self._operator, route, contents, self._content, queues)
                 self._publisher.publish(route, contents, watched, receipt)
                 broker.message_sizes.count(contents, 1)
                 exchange.publish_in += 1

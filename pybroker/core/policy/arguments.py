@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.policy.limits import DROP_HEAD, OVERFLOWS, REJECT_PUBLISH, QueueLimits
-from pybroker.core.policy.retry import DELAY_MS_MAX, RETRY_TYPES, parse_steps, retry_of
+from pybroker.core.policy.retry import DELAY_MS_MAX, RETRY_TYPES, retry_of, steps_fault
 from pybroker.core.reply_text import describe, field_type, printed_text, quoted
 from pybroker.errors import PreconditionFailed
 
@@ -111,8 +111,7 @@ def _retry_delay(kind: str, value: Any, arguments: "Table") -> str | None:
 
 
 def _retry_delays(kind: str, value: Any, arguments: "Table") -> str | None:
-    fault = _string(kind, value, arguments)
-    return fault or (None if parse_steps(value) else printed_text(f"invalid retry delays {quoted(value)}"))
+    return _string(kind, value, arguments) or steps_fault(value)
 
 
 def _queue_version(kind: str, value: Any, arguments: "Table") -> str | None:

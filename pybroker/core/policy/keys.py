@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from pybroker.core.policy.arguments import EXPIRY_MS_MAX, KEY_OCTETS_MAX
 from pybroker.core.policy.limits import OVERFLOWS
-from pybroker.core.policy.retry import DELAY_MS_MAX, RETRY_TYPES, parse_steps
+from pybroker.core.policy.retry import DELAY_MS_MAX, RETRY_TYPES, steps_fault
 from pybroker.core.reply_text import printed_json
 
 # rabbit_stream_queue.
@@ -25,14 +25,15 @@ Merge = Callable[[Any, Any], Any]
 class Key(NamedTuple):
     """One key: the check of its values, the error of a wrong one, and how two values are merged.
 
-    `{}` in `fault` is the value. Without `merge` an operator policy cannot have the key. One without `effect` is taken
-    and kept as RabbitMQ does, but there is nothing here that it could change.
+    `{}` in `fault` is the value, as `told` prints it. Without `merge` an operator policy cannot have the
+    key. One without `effect` is taken and kept as RabbitMQ does, but there is nothing here that it could change.
     """
 
     check: Check
     fault: str
     merge: Merge | None = None
     effect: bool = True
+    told: Callable[[Any], str | None] = printed_json
 
 
 def _whole(minimum: int = 0, maximum: int | None = None) -> Check:
@@ -96,9 +97,10 @@ KEYS: Final[dict[str, Key]] = {
         _whole(1, DELAY_MS_MAX), "{} is not a valid delayed retry maximum delay. Must be a positive integer", min
     ),
     "retry-delays": Key(
-        lambda value: parse_steps(value) is not None,
-        "{} are not valid retry delays. Must be durations such as 1s,10s,1m",
+        lambda value: steps_fault(value) is None,
+        "{}",
         _operators,
+        told=steps_fault,
     ),
     # Without effect, of queues here.
     "max-in-memory-bytes": Key(_whole(), "{} is not a valid maximum memory in bytes", min, effect=False),
@@ -217,7 +219,7 @@ def _fault(name: str, key: Key, definition: Definition) -> str | None:
         fault = _mirroring_fault(name, value, definition)
         if fault is not None:
             return fault
-    return None if key.check(value) else key.fault.format(printed_json(value))
+    return None if key.check(value) else key.fault.format(key.told(value))
 
 
 def _retry_fault(definition: Definition) -> str | None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from json import dumps
 from typing import Any, Final
 
 # Messages that a consumer or its connection failed at, those that a consumer gave back, or both.
@@ -45,6 +46,14 @@ def parse_steps(value: Any) -> tuple[int, ...] | None:
     if len(steps) != len(found) or len(steps) > STEPS_MAX or not all(0 < step <= DELAY_MS_MAX for step in steps):
         return None
     return steps
+
+
+def steps_fault(value: Any) -> str | None:
+    """Return why a value is no list of delays, as people write it; None if it is one."""
+    if parse_steps(value) is not None:
+        return None
+    shown = f"'{value}'" if isinstance(value, str) else dumps(value, ensure_ascii=False, default=str)
+    return f"{shown} are not valid retry delays. Must be up to {STEPS_MAX} durations such as 1s,10s,1m"
 
 
 def retry_of(arguments: Mapping[str, Any]) -> Retry | None:

@@ -21,13 +21,11 @@ def get(queue: "Queue", *, no_ack: bool) -> "Entry | None":
     backlog = queue.backlog
     level = backlog.first_level()
     if level is None or level.head() is None:
+        queue.count_get(None, no_ack=no_ack)
         return None
     entry = backlog.dispatch_head(level, 1)
-    queue.got += 1
-    if entry.deliveries:
-        queue.redelivered += 1
+    queue.count_get(entry, no_ack=no_ack)
     if no_ack:
-        queue.got_no_ack += 1
         queue.settled(entry.run, entry.indexes)
     if queue.timed:
         expiry.expire_all(queue)

@@ -78,11 +78,14 @@ def _pour(queue: "Queue", consumer: "Consumer", level: "Level", budget: int, now
     no_ack = consumer.no_ack
     entries, count, redelivered = queue.backlog.dispatch(level, messages_max, entries_max, POUR_OCTETS_MAX, no_ack)
     queue.delivered_ms = now_ms
-    queue.redelivered += redelivered
+    if redelivered:
+        _count_redelivered(queue, consumer, redelivered)
     if not no_ack:
         queue.delivered += count
+        queue.vhost.traffic.delivered += count
     else:
         queue.delivered_no_ack += count
+        queue.vhost.traffic.delivered_no_ack += count
         if queue.durable:
             for entry in entries:
                 queue.forget(entry.run, entry.indexes)
@@ -115,13 +118,21 @@ def _hand(queue: "Queue", consumer: "Consumer", run: "Run", indexes: range, deli
     n = len(indexes)
     queue.delivered_ms = now_ms
     if deliveries:
-        queue.redelivered += n
+        _count_redelivered(queue, consumer, n)
     if not consumer.no_ack:
         queue.delivered += n
+        queue.vhost.traffic.delivered += n
     else:
         queue.delivered_no_ack += n
+        queue.vhost.traffic.delivered_no_ack += n
         queue.settled(run, indexes)
     consumer.dispatch(run, indexes, deliveries, now_ms)
+
+
+def _count_redelivered(queue: "Queue", consumer: "Consumer", messages: int) -> None:
+    queue.redelivered += messages
+    queue.vhost.traffic.redelivered += messages
+    consumer.channel.count_redelivered(messages)
 
 
 def requeue(queue: "Queue", batches: "list[Batch]", *, failed: bool) -> None:

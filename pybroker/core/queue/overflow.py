@@ -123,6 +123,7 @@ def drop_heads(queue: "Queue", *, late: bool = False) -> None:
                     eviction.refill(queue, level)
                 return
             queue.dropped += dropped
+            queue.vhost.broker.totals.of_death(limits).count("maxlen", dropped)
             share -= ENTRY_COST * dropped
             continue
         entry = queue.backlog.remove_head(level, min(excess, share))

@@ -40,6 +40,16 @@ class Pause(NamedTuple):
         """Return whom it stops: publish, consume, or both with a comma between them."""
         return ",".join(word for word, held in (("publish", self.publish), ("consume", self.consume)) if held)
 
+    @property
+    def whom(self) -> str:
+        """Return the same for people: publishers, consumers, or both."""
+        return " and ".join(word for word, held in (("publishers", self.publish), ("consumers", self.consume)) if held)
+
+    @property
+    def publishers_mode(self) -> str:
+        """Return the mode, or an empty text if it stops no publishers."""
+        return self.mode if self.publish else ""
+
 
 class WithheldError(Exception):
     """A method cannot be done before a queue is resumed. It is read once more then."""
@@ -93,6 +103,11 @@ def withholding(queues: "Iterable[Destination]") -> PauseCause | None:
 def accepting(queues: "tuple[Destination, ...]") -> "tuple[Destination, ...]":
     """Return those that do not refuse what is published."""
     return tuple([queue for queue in queues if queue.paused is None or not queue.paused.publish])
+
+
+def refusing(queues: "tuple[Destination, ...]") -> "tuple[Destination, ...]":
+    """Return the others."""
+    return tuple([queue for queue in queues if queue.paused is not None and queue.paused.publish])
 
 
 def check_commit(queues: "Iterable[Destination]") -> None:

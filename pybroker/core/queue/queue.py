@@ -50,6 +50,7 @@ class Queue(Destination):
     """A named queue. `owner` is the session of an exclusive queue; `backlog` has the messages."""
 
     kind: ClassVar[str] = "queue"
+    state: ClassVar[str] = "running"  # a queue here has no other one
 
     __slots__ = (
         "acked",
@@ -69,6 +70,7 @@ class Queue(Destination):
         "expires_at_ms",
         "fates",
         "got",
+        "got_empty",
         "got_no_ack",
         "history",
         "limits",
@@ -120,7 +122,7 @@ class Queue(Destination):
         self.expires_at_ms = 0  # x-expires: when the queue goes if nobody uses it; 0: never
         self.set_limits(limits)
         self.published = self.delivered = self.delivered_no_ack = self.redelivered = 0
-        self.acked = self.got = self.got_no_ack = self.expired = self.dropped = self.unreadable = 0
+        self.acked = self.got = self.got_no_ack = self.got_empty = self.expired = self.dropped = self.unreadable = 0
         self.fates = Fates()
         self.declared_ms = vhost.broker.clock.now_ms
         self.history: History | None = None  # since it was seen to move
@@ -166,11 +168,6 @@ class Queue(Destination):
     def in_use(self) -> bool:
         """Tell whether it has consumers (queue.delete if-unused)."""
         return len(self.consumers) > 0
-
-    @property
-    def state(self) -> str:
-        """Return `running`; a queue here has no other state."""
-        return "running"
 
     @property
     def backlogged(self) -> bool:
@@ -282,6 +279,14 @@ class Queue(Destination):
     def get(self, *, no_ack: bool) -> Entry | None:
         """Take one message from the head for basic.get; None if nothing is ready."""
         return basic_get.get(self, no_ack=no_ack)
+
+    def count_get(self, entry: Entry | None, *, no_ack: bool) -> None:
+        """Count a fetch that found this, or nothing."""
+        self.got += entry is not None
+        self.got_no_ack += no_ack and entry is not None
+        self.got_empty += entry is None
+        self.redelivered += entry is not None and entry.deliveries != 0
+        self.vhost.traffic.count_get(entry, no_ack=no_ack)
 
     def wait_for_head(self, call_back: "Callable[[], None]") -> bool:
         """Tell whether `get` has its answer now; else call back once, when it has, in the order of the calls."""

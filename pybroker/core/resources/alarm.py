@@ -83,6 +83,11 @@ class Alarms:
         return iter(list(self._alarms.values()))
 
     @property
+    def is_any_set(self) -> bool:
+        """Tell whether an alarm is set, also one that blocks no publisher."""
+        return bool(self._alarms)
+
+    @property
     def resources(self) -> tuple[str, ...]:
         """Return what publishers wait for, in the order in which it became short."""
         return tuple(dict.fromkeys(resource for resource, _ in self._alarms if resource != FILES))

@@ -27,7 +27,11 @@ class Exchange:
 
     `exchanges_bound` counts the bindings that lead to exchanges, so that the router can see at a glance that none does.
     It is `dynamic` if where a message goes is not told by its routing key alone: such routes are not kept. `user` is
-    the name of the user that declared it. `publish_in` and `publish_out` are added to by the publisher's side.
+    the name of the user that declared it.
+
+    `publish_in`, `publish_out`, `confirmed`, `returned` and `dropped` count messages. They are added to by the
+    publisher's side; `publish_out` once for each queue, and the last two where a message that was published to it
+    reached none.
     """
 
     TYPE: ClassVar[str] = ""
@@ -42,6 +46,8 @@ class Exchange:
         "applied",
         "arguments",
         "auto_delete",
+        "confirmed",
+        "dropped",
         "durable",
         "dynamic",
         "exchanges_bound",
@@ -49,6 +55,7 @@ class Exchange:
         "name",
         "publish_in",
         "publish_out",
+        "returned",
         "user",
         "vhost",
     )
@@ -75,8 +82,8 @@ class Exchange:
         self.applied = UNRULED
         self.exchanges_bound = 0
         self.dynamic = self.NEEDS_HEADERS
-        self.publish_in = 0
-        self.publish_out = 0
+        self.publish_in = self.publish_out = 0
+        self.confirmed = self.returned = self.dropped = 0
         self._bindings: dict[BindingKey, Binding] = {}
         self._open_index()
 
@@ -160,6 +167,15 @@ class Exchange:
 
     def discard(self) -> None:
         """Learn that it is deleted."""
+
+    def count_confirmed(self, messages: int) -> None:
+        """Count publishes that were confirmed; its virtual host counts those of exchanges that are gone, too."""
+        self.confirmed += messages
+        self.vhost.traffic.confirmed += messages
+
+    def count_dropped(self, messages: int) -> None:
+        """Count messages that reached no queue, and of which the publisher is not told."""
+        self.dropped += messages
 
     def match(self, routing_key: str, headers: Mapping[str, Any] | None, out: Destinations) -> None:
         """Add every destination of a message to `out`. Called per message where routes are not cached."""

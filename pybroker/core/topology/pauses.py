@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pybroker.core.channel.session_sweeper import SessionSweeper
 from pybroker.core.events import topology as topology_events
+from pybroker.core.events.cause import COMMAND_USER
 from pybroker.core.metadata import store
 from pybroker.core.queue.pause import MODES, WITHHOLD, Mode, Pause
 
@@ -37,7 +38,8 @@ class Pauses:
     ) -> int:
         """Pause publishers, consumers or both, besides who is paused already; return the commit position to wait for.
 
-        The queue keeps who gave the last order, when and why, and the mode of the last one that paused publishers.
+        The queue keeps who gave the last order, when and why, and the mode of the last one that paused publishers;
+        events tell of the one that it replaces.
         """
         assert mode in MODES
         before = queue.paused
@@ -45,7 +47,9 @@ class Pauses:
             mode = mode if publish else before.mode
             publish, consume = publish or before.publish, consume or before.consume
         order = _order(queue, why, cause)._replace(publish=publish, consume=consume, mode=mode)
-        return _obey(queue, order, "queue.paused", cause)
+        queue.obey(order)
+        topology_events.queue_pause(queue, before, "queue.paused", cause)
+        return store.save_queue(queue)
 
     @staticmethod
     def resume_queue(queue: "Queue", cause: "Cause", *, publish: bool = True, consume: bool = True) -> int:
@@ -53,7 +57,9 @@ class Pauses:
         before = queue.paused
         assert before is not None
         left = before._replace(publish=before.publish and not publish, consume=before.consume and not consume)
-        return _obey(queue, left if left.publish or left.consume else None, "queue.resumed", cause)
+        queue.obey(left if left.publish or left.consume else None)
+        topology_events.queue_pause(queue, None, "queue.resumed", cause)
+        return store.save_queue(queue)
 
     @staticmethod
     def pause_consumer(consumer: "Consumer", why: str, cause: "Cause") -> None:
@@ -73,11 +79,7 @@ class Pauses:
 
 def _order(queue: "Queue", why: str, cause: "Cause") -> Pause:
     user = f"{cause.user}, {cause.connection}" if cause.connection else cause.user
+    if cause.user == COMMAND_USER and cause.connection:
+        user = cause.connection  # it names the user of the system
     since_ms = queue.vhost.broker.clock.timestamp_ms
     return Pause(publish=False, consume=True, mode=WITHHOLD, user=user, since_ms=since_ms, why=why)
-
-
-def _obey(queue: "Queue", order: Pause | None, event: str, cause: "Cause") -> int:
-    queue.obey(order)
-    topology_events.queue_pause(queue, event, cause)
-    return store.save_queue(queue)

@@ -18,6 +18,7 @@ from pybroker.core.policy.policy import OPERATOR, UNRULED, USER, Applied, Policy
 from pybroker.core.queue.limit_reapply import relimit
 from pybroker.core.routing.exchange import ALTERNATE, Exchange
 from pybroker.core.topology.policy_drops import Drop, Tally, planned, surplus
+from pybroker.core.topology.policy_precedence import Precedence
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
@@ -78,6 +79,10 @@ class Policies(BackgroundTask):
     def planned(self, vhost_name: str, changes: Iterable[tuple[str, str, Any]]) -> Iterator[Drop | None]:
         """Yield for each queue what changes (component, name, value or None) would do to it: None, nothing."""
         return planned(self._broker, vhost_name, changes)
+
+    def precedence(self, vhost_name: str, component: str, name: str) -> Precedence:
+        """Return what gathers that which decides instead of a policy."""
+        return Precedence(self, vhost_name, component, name)
 
     def tally(self) -> Tally:
         """Return what counts drops of several queues."""

@@ -45,15 +45,17 @@ def planned(broker: "Broker", vhost_name: str, changes: Iterable[tuple[str, str,
 
 
 def surplus(queue: "Queue", limits: "QueueLimits") -> int:
-    """Return how many ready messages a queue would drop under other limits."""
+    """Return how many ready messages a queue would drop under other limits; delayed ones count, but stay."""
+    backlog = queue.backlog
     if limits.overflow != DROP_HEAD:
         return 0
     count = 0
     if limits.length_max is not None:
-        count = max(0, queue.backlog.messages_ready - limits.length_max)
-    if limits.octets_max is not None and queue.backlog.octets_ready > limits.octets_max:
-        count = max(count, _fitting(queue, queue.backlog.octets_ready - limits.octets_max))
-    return count
+        count = max(0, backlog.messages_ready + backlog.messages_delayed - limits.length_max)
+    octets = backlog.octets_ready + backlog.octets_delayed
+    if limits.octets_max is not None and octets > limits.octets_max:
+        count = max(count, _fitting(queue, octets - limits.octets_max))
+    return min(count, backlog.messages_ready)
 
 
 def _fitting(queue: "Queue", octets: int) -> int:

@@ -60,6 +60,7 @@ def check_queue_declare(
     else:
         name = _server_name(arguments)
     check(user, vhost.name, CONFIGURE, "queue", name)
+    vhost.broker.totals.churn.count("queues_declared")
     durable = durable and not exclusive
     owner = session if exclusive else None
     queue = vhost.queues.get(name)
@@ -122,6 +123,7 @@ def create_queue(
         warn_of_dead_letters(queue)
     commit_position = save_queue(queue)
     vhost.bump()
+    vhost.broker.totals.churn.count("queues_created")
     topology_events.queue_created(queue, cause)
     return commit_position
 

@@ -78,14 +78,15 @@ def check_leaving(vhost: "VHost", kind: str, name: str) -> None:
 
 
 class Removals(BackgroundTask):
-    """The removals that are not over yet."""
+    """The removals that are not over yet. `vhosts` are names of virtual hosts that are not gone with all they had."""
 
-    __slots__ = ("_broker", "going")
+    __slots__ = ("_broker", "going", "vhosts")
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker.turn)
         self._broker = broker
         self.going: deque[Removal] = deque()
+        self.vhosts: set[str] = set()
 
     def __len__(self) -> int:
         return len(self.going)

@@ -84,6 +84,8 @@ def remove_vhost(vhost: "VHost", why: str, removal: "Removal") -> "Steps":
         topology_events.exchange_deleted(exchange, cause, asked=True)
     forget_vhost(vhost, removal)
     topology_events.vhost_deleted(vhost, cause)
+    for exchange in vhost.exchanges.values():
+        vhost.traffic.exchange_gone(exchange)
     vhost.exchanges.clear()
     vhost.bound.clear()
     yield from broker.parameters.forget_vhost(vhost.name, cause)
@@ -141,6 +143,7 @@ def drop_exchanges(
         if vhost.exchanges.get(exchange.name) is not exchange or (exchange is not asked and exchange.in_use):
             continue
         del vhost.exchanges[exchange.name]
+        vhost.traffic.exchange_gone(exchange)
         removal.hold(vhost, "exchange", exchange.name)
         vhost.bump()
         forget_exchange(exchange, removal)

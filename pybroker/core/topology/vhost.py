@@ -10,6 +10,7 @@ from pybroker.core.metadata import store
 from pybroker.core.operator.get import get
 from pybroker.core.operator.publish import Outgoing
 from pybroker.core.queue import pause
+from pybroker.core.stats.traffic import Traffic
 from pybroker.core.topology.removal_steps import remove_queue
 from pybroker.log_event import event
 
@@ -54,6 +55,7 @@ class VHost:
         "sessions",
         "tags",
         "tracing",
+        "traffic",
         "unroutable_ae_missing",
     )
 
@@ -71,6 +73,7 @@ class VHost:
         self.tags = tags
         self.default_queue_type = default_queue_type  # its own, of a queue declared without x-queue-type; empty: none
         self.exchanges: dict[str, Exchange] = {}
+        self.traffic = Traffic(self.exchanges)
         self.queues: dict[str, Queue] = {}
         self.schedules: dict[Schedule, None] = {}  # of its delayed message exchanges
         self.sessions: dict[SessionState, None] = {}  # that have entered it
@@ -167,6 +170,7 @@ class VHost:
         messages = queue.messages
         queue.backlog.settle_all()
         count = queue.purge()
+        broker.totals.churn.count("queues_deleted")
         broker.ends.notify_queue(queue, messages)
         broker.removals.start(partial(remove_queue, queue, messages), cause, call_back)
         return count

@@ -1,11 +1,9 @@
 import pytest
 
 from pybroker.control.arguments.lookup import (
-    NAMES_COMPARED_MAX,
     find_queue,
     find_user,
     find_vhost,
-    nearest,
 )
 from pybroker.control.spec import Refused
 
@@ -33,17 +31,3 @@ def test_what_does_not_exist_is_refused_in_one_form_and_with_one_code(world):
         (65, "queue 'x' was not found in virtual host '/'"),
         (67, 'User "x" does not exist'),
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("ordres", ". Did you mean 'orders'?"), ("ORDERS", ". Did you mean 'orders'?"), ("zzz", "")],
-)
-def test_the_nearest_name_is_offered_if_it_is_near(name, expected):
-    assert nearest(name, ["payments", "orders"]) == expected
-
-
-def test_a_hint_looks_at_a_limited_number_of_names():
-    names = (f"n{i}" for i in range(10 * NAMES_COMPARED_MAX))
-    nearest("nosuch", names)
-    assert next(names) == f"n{NAMES_COMPARED_MAX}"

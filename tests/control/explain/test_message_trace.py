@@ -45,7 +45,7 @@ def step(source, kind, to, by, key="", **arguments):
             },
             (
                 "routed to queue 'q' by the alternate exchange 'y' of exchange 'x', then binding 'a.*' of exchange 'y' "
-                "to exchange 'z', then binding 'k' and arguments {'n': 1} of exchange 'z'; kept on disk"
+                "to exchange 'z', then binding 'k' and arguments {'n': 1} of exchange 'z'; to be kept on disk"
             ),
         ),
         (
@@ -85,10 +85,10 @@ def step(source, kind, to, by, key="", **arguments):
         (
             "expired",
             {"queue": "q", "dead_letter_exchange": "dlx"},
-            "expired in queue 'q'; goes to dead letter exchange 'dlx'",
+            "expired in queue 'q'; as a dead letter it goes to exchange 'dlx'",
         ),
-        ("requeued", {"queue": "q"}, "back in queue 'q'"),
-        ("requeued", {**WHO, "queue": "q", "why": "it left"}, f"back in queue 'q': it left ({NAMED})"),
+        ("requeued", {"queue": "q"}, "returned to queue 'q'"),
+        ("requeued", {**WHO, "queue": "q", "why": "it left"}, f"returned to queue 'q': it left ({NAMED})"),
         ("acknowledged", {"queue": "q"}, "acknowledged in queue 'q' by a client that is gone"),
         (
             "waiting",
@@ -104,6 +104,49 @@ def step(source, kind, to, by, key="", **arguments):
                 "waits in queue 'q' for 1.5 s: its consumers are at their prefetch limit (1 consumer, 2 ready, 3 "
                 "unacknowledged)"
             ),
+        ),
+        (
+            "expired",
+            {"queue": "q", "dead_letter_exchange": ""},
+            "expired in queue 'q'; as a dead letter it goes to the default exchange",
+        ),
+        (
+            "delivered",
+            {
+                "user": "rmq-cli",
+                "connection": "root (uid 0, pid 7)",
+                "client_name": "",
+                "channel": 0,
+                "queue": "q",
+                "consumer_tag": None,
+                "redelivered": False,
+                "deliveries": 0,
+                "auto_ack": False,
+            },
+            "delivered from queue 'q' to basic.get of an operator, root (uid 0, pid 7)",
+        ),
+        (
+            "withheld",
+            {**WHO, "queue": "q", "exchange": "", "routing_key": "q", "paused_by": "root", "paused_why": "full"},
+            (
+                f"not published yet: a publish to the default exchange with key 'q' by {NAMED} waits, because "
+                "queue 'q' is paused by root: full"
+            ),
+        ),
+        (
+            "connection_withheld",
+            {"user": "ann", "connection": "a:1 -> b:2", "queue": "q", "paused_by": "root", "paused_why": "full"},
+            "a publish by user 'ann' on a:1 -> b:2 waits since before this trace: queue 'q' is paused by root: full",
+        ),
+        (
+            "pause_refused",
+            {"queue": "q", "paused_by": "root", "paused_why": "full"},
+            "refused by queue 'q': it is paused by root: full; a publisher with confirms gets basic.nack",
+        ),
+        (
+            "unsettled",
+            {"state": "ready", "queue": "q", "for_ms": 100, "why": "paused", "paused_by": "root", "paused_why": "full"},
+            "when the trace ended: ready in queue 'q' for 0.1 s: the queue or its consumers are paused by root: full",
         ),
         ("unsettled", {"state": "transaction"}, "when the trace ended: in a transaction that is open"),
         (

@@ -372,15 +372,15 @@ def test_what_follows_very_many_acknowledgements_comes_after_all_of_them(held):
     assert 0 == world.vhost.queues["q"].messages_unacknowledged - 1
     found = peer.take()
     assert [b"7"] == [each.body for each in found if not isinstance(each, Queue.DeclareOk)]
-    assert (7, 1) == (world.broker.acked, world.vhost.queues["q"].messages)
+    assert (7, 1) == (world.broker.totals.total("acked"), world.vhost.queues["q"].messages)
 
 
 def test_acknowledgements_go_on_when_the_connection_is_gone(held):
     world, peer = held
     peer.send_octets(frame.marshal(Basic.Ack(0, True), 1))
-    assert (1, False) == (world.broker.acked, peer.session.readable)
+    assert (1, False) == (world.broker.totals.total("acked"), peer.session.readable)
     peer.disconnect()
-    assert (7, [1, 0]) == (world.broker.acked, counts_of(world.vhost.queues["q"]))
+    assert (7, [1, 0]) == (world.broker.totals.total("acked"), counts_of(world.vhost.queues["q"]))
 
 
 def counts_of(queue):

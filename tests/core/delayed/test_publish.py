@@ -40,7 +40,7 @@ def test_what_goes_the_same_way_is_one_run():
     publisher.end()
     publisher.end()
     assert [(4, 4), (1, 1)] == entries(q)
-    assert (1, 5) == (vhost.broker.unroutable, q.messages_ready)
+    assert (1, 5) == (vhost.broker.totals.total("dropped"), q.messages_ready)
 
 
 def test_new_bindings_count_at_once():

@@ -17,4 +17,4 @@ def test_a_deleted_queue_and_a_session_that_ended_are_told_of_once():
     peer.session.peer_gone("again")
     world.run()
     assert told == [("q", 2, 1), (number, 2)]
-    assert world.broker.delivered == 1
+    assert world.broker.totals.given == 1

@@ -105,7 +105,14 @@ def life(*, traced: bool) -> list:
     ]
     exchange = world.vhost.exchanges[""]
     broker = world.broker
-    totals = [broker.published, broker.confirmed, broker.delivered, broker.acked, broker.returned, broker.unroutable]
+    totals = [
+        broker.published,
+        broker.totals.total("confirmed"),
+        broker.totals.given,
+        broker.totals.total("acked"),
+        broker.totals.total("returned"),
+        broker.totals.total("dropped"),
+    ]
     return [told, left, counters, exchange.publish_in, exchange.publish_out, totals]
 
 

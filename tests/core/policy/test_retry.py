@@ -68,7 +68,7 @@ def test_steps_limit_deliveries():
             {"delayed-retry-min": 5, "delayed-retry-max": 4},
             "delayed-retry-max (4) must not be smaller than delayed-retry-min (5)",
         ),
-        ({"retry-delays": "1s,x"}, '"1s,x" are not valid retry delays. Must be durations such as 1s,10s,1m'),
+        ({"retry-delays": "1s,x"}, "'1s,x' are not valid retry delays. Must be up to 100 durations such as 1s,10s,1m"),
     ],
 )
 def test_a_policy_is_checked(definition, fault):

@@ -45,6 +45,13 @@ def test_a_later_order_adds_to_the_first():
     assert (made.paused.what, made.paused.mode, made.paused.why) == ("publish,consume", "refuse", "two")
 
 
+def test_an_operator_of_the_system_is_named_by_the_system():
+    made = queue(new_broker().vhosts["/"], "q")
+    cause = Cause("command pause_queue", "rmq-cli", "ann as root (uid 0, pid 1)")
+    made.vhost.broker.pauses.pause_queue(made, "one", cause)
+    assert made.paused.user == "ann as root (uid 0, pid 1)"
+
+
 def test_an_export_says_nothing_of_it():
     broker = new_broker()
     made = queue(broker.vhosts["/"], "q")
@@ -62,6 +69,7 @@ def test_orders_are_events():
     peer.consume("q", "t")
     told.clear()
     made = world.vhost.queues["q"]
+    world.broker.pauses.pause_queue(made, "slow", OPERATOR, publish=False)
     world.broker.pauses.pause_queue(made, "migration", OPERATOR)
     world.broker.pauses.resume_queue(made, OPERATOR, publish=False)
     world.broker.pauses.resume_queue(made, OPERATOR)
@@ -70,8 +78,11 @@ def test_orders_are_events():
     world.broker.pauses.resume_consumer(reader, OPERATOR)
     of_queue = {"name": "q", "vhost": "/"}
     of_reader = {"consumer_tag": "t", "queue": "q", "vhost": "/", "connection_name": peer.session.name, "why": "slow"}
+    replaced = {"replaced_user": "ann, uid 0 (pid 1)", "replaced_why": "slow"}
+    both = {"paused": "publish,consume", "mode": "withhold", "why": "migration"}
     assert told == [
-        ("queue.paused", {**of_queue, "paused": "publish,consume", "mode": "withhold", "why": "migration"}, OPERATOR),
+        ("queue.paused", {**of_queue, "paused": "consume", "mode": "", "why": "slow"}, OPERATOR),
+        ("queue.paused", {**of_queue, **both, **replaced}, OPERATOR),
         ("queue.resumed", {**of_queue, "paused": "publish", "mode": "withhold", "why": "migration"}, OPERATOR),
         ("queue.resumed", {**of_queue, "paused": ""}, OPERATOR),
         ("consumer.paused", of_reader, OPERATOR),

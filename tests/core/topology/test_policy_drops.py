@@ -44,6 +44,27 @@ def test_it_is_known_before(definition, drops):
     assert planned(bench, definition) == [0]
 
 
+@pytest.mark.parametrize(
+    ("definition", "drops"), [({"max-length": 4}, 1), ({"max-length": 1}, 3), ({"max-length-bytes": 5}, 3), ({}, 0)]
+)
+def test_those_that_wait_for_their_retry_count_and_stay(definition, drops):
+    bench = DiskBench(x_retry_delays="1h")
+    bench.fill(5, size=2)
+    reader = bench.reader(prefetch=2)
+    bench.settle_down()
+    batches = reader.channel.unacked.pop_up_to(0)
+    reader.channel.consumers.clear()
+    bench.queue.consumers.remove(reader)
+    reader.channel.give_back(batches, requeue=True, failed=False)
+    bench.settle_down()
+    assert (bench.queue.messages_ready, bench.queue.messages_delayed) == (3, 2)
+    definition = {"expires": 60_000, **definition}
+    assert planned(bench, definition) == [drops]
+    put(bench, definition)
+    bench.settle_down()
+    assert (bench.queue.dropped, bench.queue.messages_delayed) == (drops, 2)
+
+
 def test_a_policy_that_is_cleared_may_leave_another_in_force():
     bench = Bench()
     bench.broker.parameters.set("/", "policy", "low", value({"max-length": 1}, priority=-1))

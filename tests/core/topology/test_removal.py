@@ -258,11 +258,11 @@ def test_a_virtual_host_goes_in_shares_and_can_be_made_again():
     peer = world.connect(vhost="v")
     over = []
     broker.delete_vhost("v", lambda _: over.append(1))
-    assert ("v" not in broker.vhosts, [], {"v"}) == (True, over, broker.leaving)
+    assert ("v" not in broker.vhosts, [], {"v"}) == (True, over, broker.removals.vhosts)
     assert peer.session.state == "closing"
     broker.add_vhost("v")
     again = broker.vhosts["v"]
-    assert ([1], set()) == (over, broker.leaving)
+    assert ([1], set()) == (over, broker.removals.vhosts)
     assert {} == again.queues == vhost.queues
     assert "v" not in broker.users.named("guest").permissions
 

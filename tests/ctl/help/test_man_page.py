@@ -32,10 +32,11 @@ def test_the_section_of_a_command_says_what_its_help_says(name):
     assert f"{command.summary}.\n" in said
     assert f"{command.summary}.\n" in helped
     own = [(label, text) for label, text in usage.arguments(command) if (label, text) not in man_page.COMMON]
-    assert explained == own + [(column.name, column.help) for column in command.columns]
+    assert explained == [*own, *((column.name, column.help) for column in command.columns), *command.verdicts]
+    words = "|".join([*(word for word, _ in command.verdicts), "Message Size", r"\S+"])
     told = re.findall(r"^(\S.*)\n\t(.*)$", helped, re.MULTILINE)
     assert usage.arguments(command) == told
-    assert re.findall(r"^   (Message Size|\S+) +(.*)$", helped, re.MULTILINE) == explained[len(own) :]
+    assert re.findall(rf"^   ({words}) +(.*)$", helped, re.MULTILINE) == explained[len(own) :]
 
 
 def test_roff_sees_nothing_but_text():

@@ -1,6 +1,6 @@
 import pytest
 
-from pybrokerctl.top.board import INTERVAL_S_MAX, INTERVAL_S_MIN, Board, count, octets, rate
+from pybrokerctl.top.board import INTERVAL_S_MAX, INTERVAL_S_MIN, Board, age, count, octets, rate
 from pybrokerctl.top.snapshot import Snapshot
 
 
@@ -151,3 +151,16 @@ def test_help_goes_with_the_next_key(board):
 )
 def test_numbers_are_written_for_eyes(write, value, text):
     assert write(value) == text
+
+
+def test_an_age_is_in_its_largest_unit():
+    assert [age(ms) for ms in (None, 0, 59_999, 60_000, 7_200_000, 200_000_000)] == ["", "0s", "59s", "1m", "2h", "2d"]
+
+
+def test_a_wide_screen_shows_ages_and_steady_rates(board):
+    def titles(width):
+        return [column.title for column in board.columns(width)]
+
+    assert titles(119)[-1] == "redeliver/s"
+    assert titles(120)[-1] == "head age"
+    assert titles(140)[-3:] == ["head age", "in/s 1m", "out/s 1m"]

@@ -64,3 +64,9 @@ def test_everything_is_asked_over_one_connection(daemon):
     assert (taken.status, taken.queues, taken.connections) == ({"uptime": 1}, [QUEUE], [CLIENT])
     assert [name for name, _ in daemon.requests] == ["status", "top", "list_connections"] * 2
     assert daemon.requests[1][1]["vhost"] == "v"
+
+
+def test_ages_and_steady_rates_are_the_nodes_own():
+    queue = queues_between(snapshot(1.0, [[*QUEUE, 5_000, 1.5, 2]]), snapshot(2.0, [[*QUEUE, 6_000, 1.5, ""]]))[0]
+    assert (queue.head_age_ms, queue.in_rate, queue.out_rate, queue.redeliver) == (6_000, 1.5, None, 0)
+    assert queues_between(None, snapshot(1.0, [[*QUEUE, "", "", ""]]))[0].head_age_ms is None

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.durations import UNITS_MS, parse_duration_ms, shortest
-from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.spec import EX_DATAERR, EX_UNAVAILABLE, Arg, BadArguments, Command, Node, Refused, VHostArg
+from pybroker.control.arguments.queue_choice import AllVHostsArg, PatternArg, find_queues
+from pybroker.control.spec import EX_UNAVAILABLE, Arg, Command, Node, Refused, VHostArg
 from pybroker.humanize import counted, lasting
 
 if TYPE_CHECKING:
@@ -34,11 +34,8 @@ class Args(NamedTuple):
         ),
     ] = ""
     vhost: VHostArg = "/"
-    pattern: Annotated[
-        str,
-        Arg("only queues whose names match this regular expression; without some, '^(?!dead)'", "--pattern", "pattern"),
-    ] = ""
-    all_vhosts: Annotated[bool, Arg("queues of all virtual hosts", "--all-vhosts")] = False
+    pattern: PatternArg = ""
+    all_vhosts: AllVHostsArg = False
 
 
 def check(args: Args) -> None:
@@ -50,12 +47,7 @@ def run(node: Node, args: Args) -> str:
     """Return that all is well. Raises Refused with a line for each queue that has too much."""
     broker = node.broker
     full_ms, drain_ms = _bounds(args)
-    vhosts = list(broker.vhosts.values()) if args.all_vhosts else [find_vhost(broker, args.vhost)]
-    queues = broker.ages.select(vhosts, args.pattern)
-    if isinstance(queues, str):
-        raise BadArguments(f"Bad argument: --pattern: {queues}", EX_DATAERR)
-    if args.pattern and not queues:
-        raise Refused(f"no queue matches '{args.pattern}'", EX_DATAERR)
+    queues = find_queues(broker, args)
     found = broker.rates.too_much(queues, _seconds(full_ms), _seconds(drain_ms), node.pause)
     if found:
         raise Refused("\n".join(map(_sentence, found)), EX_UNAVAILABLE, {"queues": [*map(_facts, found)]})
@@ -99,8 +91,8 @@ def _facts(growth: "Growth") -> dict[str, Any]:
         "vhost": growth.queue.vhost.name,
         "name": growth.queue.name,
         "messages": growth.queue.messages,
-        "full_s": growth.full_s,
-        "drain_s": growth.work_s,
+        "time_to_full_s": growth.full_s,
+        "time_to_drain_s": growth.work_s,
         "grows": growth.grows,
     }
 

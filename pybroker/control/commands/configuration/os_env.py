@@ -6,7 +6,7 @@ from typing import Any
 from pybroker.control.spec import Command, NoArgs, Node
 
 PREFIXES = ("PYBROKER_", "XDG_", "PYTHON", "GEVENT_", "MALLOC_")
-# systemd's folders and notifications (paths.py, daemon/systemd.py).
+# systemd's folders and notifications (paths.py, daemon/system/systemd.py).
 NAMES = frozenset(
     {
         "CONFIGURATION_DIRECTORY",

@@ -2,7 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
-from pybroker.control.arguments.lookup import nearest
+from pybroker.control.arguments.nearest import nearest
 from pybroker.control.feature_flags import FLAGS
 from pybroker.control.spec import EX_USAGE, Arg, Command, Node, Refused
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pybroker.control.arguments.lookup import find_vhost
 from pybroker.control.spec import Column, ColumnsArg, Command, Node, VHostArg
+from pybroker.humanize import utc
 from pybroker.listing import as_they_were
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ def _paused(consumer: "AmqpConsumer") -> str:
     return "queue" if consumer.paused is None else "consumer"
 
 
+def _since(consumer: "AmqpConsumer") -> str:
+    order = _order(consumer)
+    return "" if order is None else utc(order.since_ms)
+
+
 def _activity(consumer: "AmqpConsumer") -> str:
     consumers = consumer.queue.consumers
     if _order(consumer) is not None:
@@ -67,7 +73,8 @@ COLUMNS = (
     Column("arguments", lambda c: c.arguments, "arguments of basic.consume", table=True),
     Column("paused", _paused, "consumer or queue: which of them an operator paused"),
     Column("paused_by", lambda c: getattr(_order(c), "user", ""), "operator who did"),
-    Column("paused_since", lambda c: getattr(_order(c), "since_ms", ""), "since when, in milliseconds since 1970"),
+    Column("paused_since", _since, "since when, in UTC"),
+    Column("paused_since_ms", lambda c: getattr(_order(c), "since_ms", ""), "the same in milliseconds since 1970"),
     Column("paused_why", lambda c: getattr(_order(c), "why", ""), "reason for the pause"),
 )
 RABBITMQ = ("queue_name", "channel_pid", "consumer_tag", "ack_required", "prefetch_count", "active", "arguments")

@@ -6,6 +6,7 @@ from pybroker.control import figures
 from pybroker.control.arguments.lookup import find_vhost
 from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node, VHostArg
 from pybroker.core.stats.metrics import QUEUE
+from pybroker.humanize import utc
 from pybroker.listing import as_they_were
 
 if TYPE_CHECKING:
@@ -67,10 +68,6 @@ def _head_timestamp(queue: "Queue") -> Any:
 def _head_age_ms(queue: "Queue") -> Any:
     age_ms = queue.vhost.broker.ages.known_head_ms(queue)
     return "" if age_ms is None else age_ms
-
-
-def _paused_mode(queue: "Queue") -> str:
-    return queue.paused.mode if queue.paused is not None and queue.paused.publish else ""
 
 
 def _capacity(queue: "Queue") -> float:
@@ -136,9 +133,14 @@ COLUMNS = (
     Column("consumer_capacity", _capacity, "1.0 if a consumer can accept a message now, else 0.0"),
     Column("consumer_utilisation", _capacity, "the same"),
     Column("paused", lambda q: q.paused.what if q.paused else "", "who is paused: publish, consume, or both"),
-    Column("paused_mode", _paused_mode, "how publishers are paused: withhold or refuse"),
+    Column(
+        "paused_mode",
+        lambda q: q.paused.publishers_mode if q.paused else "",
+        "how publishers are paused: withhold or refuse",
+    ),
     Column("paused_by", lambda q: q.paused.user if q.paused else "", "operator who paused it last"),
-    Column("paused_since", lambda q: q.paused.since_ms if q.paused else "", "since when, in milliseconds since 1970"),
+    Column("paused_since", lambda q: utc(q.paused.since_ms) if q.paused else "", "since when, in UTC"),
+    Column("paused_since_ms", lambda q: q.paused.since_ms if q.paused else "", "the same in milliseconds since 1970"),
     Column("paused_why", lambda q: q.paused.why if q.paused else "", "reason for the pause"),
     Column("state", lambda q: q.state, "always running"),
     Column("type", lambda q: q.type, "classic"),

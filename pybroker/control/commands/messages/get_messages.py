@@ -13,7 +13,7 @@ from pybroker.control.arguments.messages import (
 from pybroker.control.spec import EX_USAGE, Arg, AwaitShown, BadArguments, Command, Node, VHostArg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 # So many are held while the others are taken.
 COUNT_MAX = 10_000
@@ -54,17 +54,19 @@ def check(args: Args) -> None:
         check_body_size(args.body_size)
 
 
-def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]] | AwaitShown]":
+def run(node: Node, args: Args) -> "Generator[list[dict[str, Any]] | AwaitShown, None, dict[str, int]]":
     """Yield messages as documents; they are acknowledged when the caller has said that all of them are shown.
 
-    Bodies are whole before they are acknowledged, unless a size was given. Raises Refused, AmqpError.
+    Bodies are whole before they are acknowledged, unless a size was given. Return how many messages the queue has that
+    cannot be got now. Raises Refused, AmqpError.
     """
     vhost = find_vhost(node.broker, args.vhost)
+    queue = find_queue(vhost, args.queue)
     raw = args.format == "raw"
     is_whole = raw or (args.ack and args.body_size is None)
     size = BODY_SIZE if args.body_size is None else args.body_size
     batches = vhost.get_messages(
-        find_queue(vhost, args.queue),
+        queue,
         node.broker.users.acting(node.user.name),
         cause=node.cause,
         pause=node.pause,
@@ -80,7 +82,8 @@ def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]] | AwaitShown]"
             continue
         yield AwaitShown()
         if next(node.lines, None) is None:
-            return
+            break
+    return {name: getattr(queue, name) for name in ("messages_unacknowledged", "messages_delayed")}
 
 
 COMMAND = Command(

@@ -30,7 +30,9 @@ class Args(NamedTuple):
         str | None, Arg("routing key to publish them with; default: that of each message", "--routing-key", "key")
     ] = None
     number: Annotated[int | None, Arg("number of messages at most; default: all", "-c --count", "number")] = None
-    rate: Annotated[str | None, Arg("messages per second, such as 500/s; default: unlimited", "--rate", "rate")] = None
+    rate: Annotated[
+        str | None, Arg("messages per second, such as 500 or 500/s; default: unlimited", "--rate", "rate")
+    ] = None
     where: WhereArg = ()
     older_than: Annotated[
         str | None, Arg("only messages that have been in the queue for longer, such as 5m", "--older-than", "duration")

@@ -4,14 +4,13 @@ import json
 import os
 from base64 import b64decode
 from binascii import Error
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 from pybroker.control.arguments.lookup import find_exchange, find_queue, find_vhost
 from pybroker.control.arguments.messages import check_count
 from pybroker.control.spec import (
     EX_DATAERR,
     EX_TEMPFAIL,
-    EX_UNAVAILABLE,
     EX_USAGE,
     Arg,
     BadArguments,
@@ -104,12 +103,17 @@ def headers(words: tuple[str, ...]) -> list[tuple[str, str, Any]]:
             found.append((label, "string", value))
         elif kind in {"json", "table", "array"}:
             try:
-                found.append((name, kind, json.loads(value)))
+                found.append((name, kind, json.loads(value, parse_constant=_refuse_constant)))
             except (ValueError, RecursionError) as error:
                 raise BadArguments(f"Bad argument: --header: '{value}' is not JSON: {error}", EX_DATAERR) from None
         else:
             found.append((name, kind, value))
     return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python reads and JSON does not have. Raises ValueError."""
+    raise ValueError(f"it has no {name}")
 
 
 def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
@@ -151,7 +155,7 @@ def _publish(node: Node, args: Args, outgoing: "Outgoing") -> "Generator[Progres
             sent = outgoing.publish(outgoing.share(args.number - done))
         except NoRoute:
             where = f"exchange '{args.exchange}' routes nothing with the routing key '{args.routing_key}'"
-            raise Refused(_after(done, f"unroutable: {where}"), EX_UNAVAILABLE, {"published": done}) from None
+            raise Refused(_after(done, f"unroutable: {where}"), facts={"published": done}) from None
         while not sent.receipt.completed:
             if sent.receipt.failed:
                 raise Refused(_after(done, f"not stored: {sent.receipt.failed}"), os.EX_IOERR, {"published": done})

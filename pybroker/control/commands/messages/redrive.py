@@ -40,7 +40,9 @@ class Args(NamedTuple):
         ),
     ] = False
     number: Annotated[int | None, Arg("number of messages at most; default: all", "-c --count", "number")] = None
-    rate: Annotated[str | None, Arg("messages per second, such as 500/s; default: unlimited", "--rate", "rate")] = None
+    rate: Annotated[
+        str | None, Arg("messages per second, such as 500 or 500/s; default: unlimited", "--rate", "rate")
+    ] = None
     dry_run: Annotated[
         bool, Arg("only count the messages by queue and reason, and print what would stop it", "--dry-run")
     ] = False

@@ -105,4 +105,9 @@ COMMAND = Command(
     one_of=(("queue", "exchange", "header"),),
     banner="Tracing messages in vhost '{vhost}' ...",
     streams="json",
+    examples=(
+        "pybrokerctl trace_message --queue orders",
+        "pybrokerctl trace_message --exchange shop --count 10 --duration 1m",
+        "pybrokerctl trace_message --header customer=4711 --formatter json",
+    ),
 )

@@ -1,6 +1,6 @@
 """top: the queues of all virtual hosts, their contents and totals; pybrokerctl makes rates of two looks."""
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control import figures
 from pybroker.control.arguments.lookup import find_vhost
@@ -28,11 +28,21 @@ def run(node: Node, args: Args) -> "Iterator[Queue]":
         yield from as_they_were(vhost.queues.values())
 
 
+def _head_age_ms(queue: "Queue") -> Any:
+    # Every refresh asks for all queues: no head is read from disk for it.
+    age_ms = queue.vhost.broker.ages.head_ms(queue)
+    return "" if age_ms is None else age_ms
+
+
 COLUMNS = (
     Column("vhost", lambda q: q.vhost.name, "virtual host"),
     Column("name", lambda q: q.name, "name"),
     *figures.columns(QUEUE, "messages_ready", "messages_unacknowledged", "consumers", "message_bytes"),
-    *figures.columns(QUEUE, "publish", "deliver", "ack", "redeliver"),
+    *figures.columns(QUEUE, "publish"),
+    Column("deliver", QUEUE["deliver_get"].read, QUEUE["deliver_get"].help),
+    *figures.columns(QUEUE, "ack", "redeliver"),
+    Column("head_age_ms", _head_age_ms, QUEUE["head_age_ms"].help),
+    *figures.columns(QUEUE, "in_rate_1m", "out_rate_1m"),
     Column("state", lambda q: q.state, "always running"),
 )
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from pybroker.control.arguments.policies import ClearArgs, clear_policy
+from pybroker.control.arguments.policies import ClearArgs, clear_policy, would
 from pybroker.control.spec import Command
 
 COMMAND = Command(
@@ -13,5 +13,5 @@ COMMAND = Command(
     effect="write",
     access="administrator",
     run=partial(clear_policy, "operator_policy"),
-    banner='Clearing operator policy "{name}" on vhost "{vhost}" ...',
+    banner=would('Clearing operator policy "{name}" on vhost "{vhost}" ...'),
 )

@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.arguments.pauses import check_reason, find_consumer
+from pybroker.control.arguments.pauses import check_reason, find_consumer, was_paused
 from pybroker.control.spec import Arg, Command, Node, VHostArg
 
 QueueArg = Annotated[
@@ -33,11 +33,13 @@ class Args(NamedTuple):
 def run(node: Node, args: Args) -> str:
     """Pause it. Raises Refused when there is no such consumer, or several."""
     consumer = find_consumer(find_vhost(node.broker, args.vhost), args.consumer_tag, args.queue, args.connection)
+    before = consumer.paused
     node.broker.pauses.pause_consumer(consumer, args.why, node.cause)
-    return (
+    text = (
         f"Consumer '{consumer.tag}' of queue '{consumer.queue.name}' is paused until it is resumed, "
         "or its client subscribes again or reconnects"
     )
+    return text if before is None else f"{text}. {was_paused(before)}"
 
 
 COMMAND = Command(

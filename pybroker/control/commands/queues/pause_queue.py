@@ -3,11 +3,13 @@
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.lookup import find_queue, find_vhost
-from pybroker.control.arguments.pauses import check_reason
+from pybroker.control.arguments.pauses import check_reason, was_paused
 from pybroker.control.spec import Arg, BadArguments, Changed, Command, Node, VHostArg
+from pybroker.humanize import utc
 
 if TYPE_CHECKING:
-    from pybroker.core.queue.pause import Mode
+    from pybroker.core.queue.pause import Mode, Pause
+    from pybroker.core.queue.queue import Queue
 
 MODES = ("withhold", "refuse")
 
@@ -43,25 +45,41 @@ def check(args: Args) -> None:
 def run(node: Node, args: Args) -> Changed:
     """Pause it. A former order remains in force. Raises Refused for an unknown name."""
     queue = find_queue(find_vhost(node.broker, args.vhost), args.queue)
+    before = queue.paused
     both = args.publish == args.consume
     mode: Mode = "refuse" if args.mode == "refuse" else "withhold"
     publish, consume = both or args.publish, both or args.consume
     position = node.broker.pauses.pause_queue(queue, args.why, node.cause, publish=publish, consume=consume, mode=mode)
-    return Changed(position, node.result(_told(queue), **facts(queue)))
+    replaced = {} if before is None else {"replaced": _order_facts(before)}
+    return Changed(position, node.result(_told(queue, before), **facts(queue), **replaced))
 
 
-def facts(queue: Any) -> dict[str, Any]:
+def facts(queue: "Queue") -> dict[str, Any]:
     """Return what programs are told of a queue's pause."""
     order = queue.paused
-    told = {"queue": queue.name, "vhost": queue.vhost.name, "paused": order.what if order else ""}
-    return {**told, "mode": order.mode, "why": order.why} if order else told
+    told = {"queue": queue.name, "vhost": queue.vhost.name}
+    if order is None:
+        return {**told, "paused": ""}
+    return {**told, "paused": order.what, "mode": order.publishers_mode, "why": order.why}
 
 
-def _told(queue: Any) -> str:
+def _order_facts(order: "Pause") -> dict[str, Any]:
+    """Return what programs are told of an order that is replaced."""
+    return {
+        "paused": order.what,
+        "mode": order.publishers_mode,
+        "paused_by": order.user,
+        "paused_since": utc(order.since_ms),
+        "why": order.why,
+    }
+
+
+def _told(queue: "Queue", before: "Pause | None") -> str:
     order = queue.paused
-    whom = {"publish": "publishers", "consume": "consumers"}.get(order.what, "publishers and consumers")
+    assert order is not None
     until = "until it is resumed" if queue.durable else "until it is resumed, or the node restarts: it is not durable"
-    return f"Queue '{queue.name}' in vhost '{queue.vhost.name}' is paused for {whom} {until}"
+    text = f"Queue '{queue.name}' in vhost '{queue.vhost.name}' is paused for {order.whom} {until}"
+    return text if before is None else f"{text}. {was_paused(before)}"
 
 
 COMMAND = Command(

@@ -1,4 +1,4 @@
-"""purge_queue: drop the messages of a queue that are ready."""
+"""purge_queue: drop the messages of a queue that are ready, or wait for their retry."""
 
 from typing import Annotated, NamedTuple
 
@@ -14,7 +14,7 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> None:
-    """Drop ready messages; delivered and unacknowledged ones stay. Raises Refused for an unknown name."""
+    """Drop ready and delayed messages; delivered and unacknowledged ones stay. Raises Refused for an unknown name."""
     messages = find_queue(find_vhost(node.broker, args.vhost), args.queue).purge()
     facts = {"name": args.queue, "vhost": args.vhost, "messages": messages}
     node.broker.events.note("queue.purged", facts, node.cause)
@@ -23,7 +23,7 @@ def run(node: Node, args: Args) -> None:
 COMMAND = Command(
     name="purge_queue",
     section="Queues",
-    summary="Drops all ready messages of a queue",
+    summary="Drops all messages of a queue that are ready or delayed until a retry; unacknowledged ones stay",
     args=Args,
     effect="destroy",
     access="administrator",

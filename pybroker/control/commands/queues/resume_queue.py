@@ -17,17 +17,19 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> Changed:
-    """Resume it. Raises Refused for an unknown name, and for a queue that is not paused."""
+    """Resume it. Raises Refused for an unknown name, and where nobody is paused whom it would let go."""
     queue = find_queue(find_vhost(node.broker, args.vhost), args.queue)
-    if queue.paused is None:
-        raise Refused(f"queue '{queue.name}' in vhost '{args.vhost}' is not paused")
     both = args.publish == args.consume
-    position = node.broker.pauses.resume_queue(
-        queue, node.cause, publish=both or args.publish, consume=both or args.consume
-    )
-    left = "" if queue.paused is None else f"; still paused: {queue.paused.what}"
-    told = f"Queue '{queue.name}' in vhost '{args.vhost}' was resumed{left}"
-    return Changed(position, node.result(told, **facts(queue)))
+    publish, consume = both or args.publish, both or args.consume
+    name, order = f"queue '{queue.name}' in vhost '{args.vhost}'", queue.paused
+    if order is None:
+        raise Refused(f"{name} is not paused")
+    if not (publish and order.publish) and not (consume and order.consume):
+        others = "publishers" if publish else "consumers"
+        raise Refused(f"{name} is not paused for {others}; it is for {order.whom}", facts=facts(queue))
+    position = node.broker.pauses.resume_queue(queue, node.cause, publish=publish, consume=consume)
+    left = "" if queue.paused is None else f"; it is still paused for {queue.paused.whom}"
+    return Changed(position, node.result(f"Q{name[1:]} was resumed{left}", **facts(queue)))
 
 
 COMMAND = Command(

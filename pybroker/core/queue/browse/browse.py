@@ -33,6 +33,19 @@ PAUSE_S: Final = 0.001
 LOOKS_MAX: Final = 100
 
 
+class _Wanted(NamedTuple):
+    """The messages that are browsed: those of `queue` in these `states`, whose seqs are below `before`.
+
+    Windows are so many times `larger` than others.
+    """
+
+    queue: "Queue"
+    states: "Collection[str]"
+    before: int
+    larger: int
+    backwards: bool
+
+
 class _Window(NamedTuple):
     """Messages of a level, and so many answers with those that are read, which come into `answers`."""
 
@@ -66,15 +79,15 @@ def browse(
     answered yet. `pause` lets others go on for so many seconds. Unreadable messages are left out; the log tells why.
     Windows so many times `larger` cost less per message, and hold others up for longer.
     """
-    bounds = (queue.log.next_seq, larger)
     backwards = backwards or start == "tail"
+    wanted = _Wanted(queue, states, queue.log.next_seq, larger, backwards)
     at = None if isinstance(start, str) else start
     for _ in range(LOOKS_MAX):
         if not queue.returns:
             break
         pause(PAUSE_S)
         yield None
-    read_now = _ask(queue, at, bounds, states, backwards=backwards)
+    read_now = _ask(wanted, at)
     is_first = True
     while read_now is not None and not queue.deleted:
         while len(read_now.answers) < read_now.asked:
@@ -84,33 +97,29 @@ def browse(
         ahead = None
         if is_ahead:
             pause(0)
-            ahead = _ask(queue, at, bounds, states, backwards=backwards)
+            ahead = _ask(wanted, at)
         yield from _browsed(read_now)
         del read_now
         pause(0)
         yield None
-        read_now = ahead if is_ahead else _ask(queue, at, bounds, states, backwards=backwards)
+        read_now = ahead if is_ahead else _ask(wanted, at)
         is_first = False
 
 
-def _ask(
-    queue: "Queue", at: tuple[int, int] | None, bounds: tuple[int, int], states: "Collection[str]", *, backwards: bool
-) -> _Window | None:
+def _ask(wanted: _Wanted, at: tuple[int, int] | None) -> _Window | None:
     """Find the next messages, and have them read; None if there are no more."""
-    if queue.deleted:
+    if wanted.queue.deleted:
         return None
-    level, messages = _next(queue, at, bounds, states, backwards=backwards)
+    level, messages = _next(wanted, at)
     if level is None:
         return None
     answers: Answers = []
-    return _Window(level, messages, answers, read(queue, messages, answers.append))
+    return _Window(level, messages, answers, read(wanted.queue, messages, answers.append))
 
 
-def _next(
-    queue: "Queue", at: tuple[int, int] | None, bounds: tuple[int, int], states: "Collection[str]", *, backwards: bool
-) -> "tuple[Level | None, list[Found]]":
+def _next(wanted: _Wanted, at: tuple[int, int] | None) -> "tuple[Level | None, list[Found]]":
     """Return the next messages, and the level that has them; None if there are no more."""
-    before, larger = bounds
+    queue, states, before, larger, backwards = wanted
     levels = queue.backlog.levels
     for level in reversed(levels) if backwards else levels:
         seq = before if backwards else 0

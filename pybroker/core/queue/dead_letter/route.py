@@ -197,7 +197,9 @@ def depart(queue: "Queue", entries: "list[Entry]", reason: str) -> None:
     """Send `entries`, which are in no level any more, to the queue's dead letter exchange; without one they end."""
     messages = sum([len(entry.indexes) for entry in entries])
     queue.fates.depart(messages, reason, forwarded=queue.limits.dead_letter_exchange is not None)
-    losses = queue.vhost.broker.losses
+    broker, limits = queue.vhost.broker, queue.limits
+    broker.totals.of_death(limits).count(reason, messages)
+    losses = broker.losses
     if losses is not None:
         losses.departed(queue, entries, reason)
     if queue.vhost.tracing and reason != "rejected":  # that one knows by whom
@@ -216,7 +218,7 @@ def _forward(queue: "Queue", message: Message, letter: "Letter", reason: str) ->
     of a copy in another log is settled when that one is on disk.
     """
     broker, own = queue.vhost.broker, queue.log
-    forget = partial(queue.forget, message.run, range(message.index, message.index + 1))
+    forget = partial(_arrived, queue, message)
     elsewhere: Receipt | None = None
     all_targets: Sequence[Destination] = letter.targets
     if queue.vhost.tracing:
@@ -233,6 +235,13 @@ def _forward(queue: "Queue", message: Message, letter: "Letter", reason: str) ->
             forget()
         else:
             broker.handovers.add(elsewhere, forget)
+
+
+def _arrived(queue: "Queue", message: Message) -> None:
+    """Settle the original of a letter whose copies are where they should be."""
+    queue.forget(message.run, range(message.index, message.index + 1))
+    if queue.limits.at_least_once:
+        queue.vhost.broker.totals.of_death(queue.limits).count("confirmed", 1)
 
 
 class Letter(NamedTuple):

@@ -5,9 +5,10 @@ When a move ends, all messages that it has moved are on disk.
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from pybroker.core.events.topology import queue_moved
+from pybroker.core.queue.move.source import Stop
 from pybroker.core.queue.move.transfer import STEP_MESSAGES, Transfer
 
 if TYPE_CHECKING:
@@ -33,13 +34,6 @@ RATE_PAUSE_S_MAX: Final = 0.5
 RATE_PARTS: Final = 20
 # A move that cannot go on for so long ends.
 STALL_MS: Final = 30_000
-
-
-class Stop(NamedTuple):
-    """Why a move ended early. A later try may succeed if the reason is `temporary`."""
-
-    text: str
-    temporary: bool = False
 
 
 class Move:
@@ -162,8 +156,7 @@ class Move:
         alarms = queue.vhost.broker.alarms
         if alarms:
             return Stop("; ".join(alarms.sentences()), temporary=True)
-        text = self.target.obstacle()
-        return Stop(text) if text else None
+        return self.target.obstacle()
 
     def _step_max(self, now_ms: int) -> int:
         """Return how many messages the next step may move; 0: the move is complete; -1: the rate requires a pause."""
@@ -204,8 +197,8 @@ class Move:
         """Plan as many of these messages as fit; return whether the step has room for more."""
         while indexes and not transfer.full:
             alike, way = self.target.way(run, indexes)
-            if isinstance(way, str):
-                self.stop = Stop(way)
+            if isinstance(way, Stop):
+                self.stop = way
                 return False
             count = transfer.plan(run, alike, way)
             if not count:

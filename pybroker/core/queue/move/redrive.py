@@ -10,7 +10,7 @@ expiration that dead lettering has removed is not restored.
 
 from typing import TYPE_CHECKING
 
-from pybroker.core.queue.move.source import Way
+from pybroker.core.queue.move.source import Stop, Way
 from pybroker.core.queue.move.target import RoutedTarget, checked, obstacle
 from pybroker.core.reply_text import describe
 from pybroker.core.routing.inbound_message import InboundMessage
@@ -37,11 +37,11 @@ class RedriveTarget(RoutedTarget["Death"]):
         self._deaths = deaths
         self._through_exchange = through_exchange
 
-    def obstacle(self) -> str:
-        """Return nothing: each message has a target of its own."""
-        return ""
+    def obstacle(self) -> Stop | None:
+        """Return None: each message has a target of its own."""
+        return None
 
-    def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
+    def way(self, run: "Run", indexes: range) -> "tuple[range, Way | Stop]":
         """Return the messages and their way back; only the first one if each message has to be routed by itself."""
         ways, death = self._ways, self._deaths.of(run, indexes.start)
         assert death is not None
@@ -63,19 +63,20 @@ class RedriveTarget(RoutedTarget["Death"]):
         assert death is not None
         return death.queue, death.reason
 
-    def _to_queue(self, death: "Death", names: "Names") -> Way | str:
+    def _to_queue(self, death: "Death", names: "Names") -> Way | Stop:
         vhost = self._source.vhost
         queue = vhost.queues.get(death.queue)
         if queue is None:
-            return f"{describe('queue', death.queue, vhost.name)}, in which messages died, does not exist any more"
+            name = describe("queue", death.queue, vhost.name)
+            return Stop(f"{name}, in which messages died, does not exist any more")
         return obstacle(queue) or Way(names, (queue,))
 
-    def _to_exchange(self, death: "Death", names: "Names", run: "Run", index: int) -> tuple[Way | str, bool]:
+    def _to_exchange(self, death: "Death", names: "Names", run: "Run", index: int) -> tuple[Way | Stop, bool]:
         vhost = self._source.vhost
         exchange = vhost.exchanges.get(death.exchange)
         if exchange is None:
             name = describe("exchange", death.exchange, vhost.name)
-            return f"{name}, to which messages were published, does not exist any more", False
+            return Stop(f"{name}, to which messages were published, does not exist any more"), False
         content = run.content(index)
         inbound = InboundMessage(names, run.attributes, content, run.channel, run.frame_octets_max)
         routed = route(vhost, exchange, death.routing_keys, headers_of(content), inbound=inbound)

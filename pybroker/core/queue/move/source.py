@@ -26,6 +26,13 @@ class Way(NamedTuple):
     exchange: "Exchange | None" = None
 
 
+class Stop(NamedTuple):
+    """Why a move ended early, or cannot begin, for people. A later try may succeed if it is `temporary`."""
+
+    text: str
+    temporary: bool = False
+
+
 class Planned(NamedTuple):
     """Messages of a run, and the way planned for them."""
 

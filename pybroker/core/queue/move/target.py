@@ -6,7 +6,7 @@ each further move would put it into the other queues once more.
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from pybroker.core.queue.move.source import Way
+from pybroker.core.queue.move.source import Stop, Way
 from pybroker.core.reply_text import describe
 from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.publish import headers_of, names_of
@@ -28,11 +28,11 @@ class Target:
     __slots__ = ("name",)
     name: str
 
-    def obstacle(self) -> str:
-        """Return why it accepts nothing, or an empty text. Asked before each step."""
+    def obstacle(self) -> Stop | None:
+        """Return why it accepts nothing, or None. Asked before each step."""
         raise NotImplementedError
 
-    def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
+    def way(self, run: "Run", indexes: range) -> "tuple[range, Way | Stop]":
         """Return the leading messages that go the same way, and that way, or why they cannot be moved."""
         raise NotImplementedError
 
@@ -57,11 +57,11 @@ class QueueTarget(Target):
         self._queue = queue
         self.name = repr(queue)
 
-    def obstacle(self) -> str:
-        """Return why it accepts nothing, or an empty text."""
+    def obstacle(self) -> Stop | None:
+        """Return why it accepts nothing, or None."""
         return obstacle(self._queue)
 
-    def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
+    def way(self, run: "Run", indexes: range) -> "tuple[range, Way | Stop]":
         """Return all messages, and the way to the queue."""
         return indexes, Way(run.names, (self._queue,))
 
@@ -79,10 +79,10 @@ class RoutedTarget(Target, Generic[Key]):
     def __init__(self, source: "Queue") -> None:
         self._source = source
         self._generation = -1
-        self._found: dict[Key, Way | str] = {}
+        self._found: dict[Key, Way | Stop] = {}
 
     @property
-    def _ways(self) -> "dict[Key, Way | str]":
+    def _ways(self) -> "dict[Key, Way | Stop]":
         """Return the ways found since the last change of bindings."""
         generation = self._source.vhost.generation
         if generation != self._generation:
@@ -102,14 +102,14 @@ class ExchangeTarget(RoutedTarget[str]):
         self._exchange = exchange
         self._routing_key = routing_key
 
-    def obstacle(self) -> str:
-        """Return why it accepts nothing, or an empty text."""
+    def obstacle(self) -> Stop | None:
+        """Return why it accepts nothing, or None."""
         exchange, vhost = self._exchange, self._source.vhost
         if vhost.exchanges.get(exchange.name) is not exchange:
-            return f"{self.name} was deleted"
-        return ""
+            return Stop(f"{self.name} was deleted")
+        return None
 
-    def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
+    def way(self, run: "Run", indexes: range) -> "tuple[range, Way | Stop]":
         """Return the messages that are routed alike, only the first one if each has to be routed by itself."""
         ways, given = self._ways, self._routing_key
         key = run.names.routing_key if given is None else given
@@ -128,22 +128,23 @@ class ExchangeTarget(RoutedTarget[str]):
         """Count them as published to the exchange."""
         self._exchange.publish_in += messages
         self._exchange.publish_out += messages * len(way.targets)
+        self._exchange.vhost.traffic.count_made(messages * len(way.targets))
 
-    def _find(self, run: "Run", index: int, key: str, *, carbon: bool) -> "tuple[Way | str, bool]":
+    def _find(self, run: "Run", index: int, key: str, *, carbon: bool) -> "tuple[Way | Stop, bool]":
         names = names_of(self._exchange.name, key)
         routed = routed_by(self._exchange, names, run, index, carbon=carbon)
         return checked(self._source, self._exchange, names, routed), routed.dynamic
 
 
-def obstacle(queue: "Queue") -> str:
-    """Return why a queue accepts no message of a move, or an empty text."""
+def obstacle(queue: "Queue") -> Stop | None:
+    """Return why a queue accepts no message of a move, or None."""
     if queue.deleted:
-        return f"{queue!r} was deleted"
+        return Stop(f"{queue!r} was deleted")
     if queue.paused is not None and queue.paused.publish:
-        return f"{queue!r} is paused: {queue.paused.why}"
+        return Stop(f"{queue!r} is paused: {queue.paused.why}", temporary=True)
     if queue.limits.message_ttl_ms == 0:
-        return f"{queue!r} keeps no messages: its message TTL is 0"
-    return ""
+        return Stop(f"{queue!r} keeps no messages: its message TTL is 0")
+    return None
 
 
 def routed_by(exchange: "Exchange", names: "Names", run: "Run", index: int, *, carbon: bool) -> Routed:
@@ -158,15 +159,15 @@ def routed_by(exchange: "Exchange", names: "Names", run: "Run", index: int, *, c
     return route(exchange.vhost, exchange, keys, headers, inbound=inbound)
 
 
-def checked(source: "Queue", exchange: "Exchange", names: "Names", routed: Routed) -> "Way | str":
+def checked(source: "Queue", exchange: "Exchange", names: "Names", routed: Routed) -> "Way | Stop":
     """Return the way that was found, or why a message from `source` cannot take it."""
     name = describe("exchange", exchange.name, exchange.vhost.name)
     what = f"{name} routes messages with key '{names.routing_key}'"
     if not routed.queues:
-        return f"{what} to no queue"
+        return Stop(f"{what} to no queue")
     if source in routed.queues:
-        return f"{what} back to {source!r}"
+        return Stop(f"{what} back to {source!r}")
     for queue in routed.queues:
         if queue.paused is not None and queue.paused.publish:
-            return f"{what} to {queue!r}, which is paused: {queue.paused.why}"
+            return Stop(f"{what} to {queue!r}, which is paused: {queue.paused.why}", temporary=True)
     return Way(names, routed.queues, exchange)

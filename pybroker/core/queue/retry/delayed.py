@@ -32,6 +32,8 @@ WAIT_MS: Final = 10
 WAIT_MS_MAX: Final = 500
 # Looked at again while contents wait for the log, or a read that found no descriptor.
 AGAIN_MS: Final = 1_000
+# Above all seqs.
+SEQ_END: Final = 1 << 64
 # Cost of a look, in messages that expire; of these four are one that returns.
 LOOK_COST: Final = 4
 
@@ -99,6 +101,37 @@ class DelayedMessages:
         self._set_timer(now_ms)
         return LOOK_COST + count // 4
 
+    def retry(self, messages_max: int) -> int:
+        """Make messages due now, those that are due next first; return how many of so many at most.
+
+        It may be a share: 0 tells that none is left, or that the next ones are being read. The log keeps the due times
+        that it has: after a crash, messages that have not been delivered wait for these again.
+        """
+        now_ms = self._queue.vhost.broker.clock.now_ms
+        count = 0
+        for row in self.index.after(now_ms, SEQ_END, SHARE_ROWS):
+            left = messages_max - count
+            if row.messages > left:
+                if not left or not self._split(row, left):
+                    break
+                row = row._replace(messages=left)
+            self.index.remove(row.due_ms, row.seq)
+            self.index.add(row._replace(due_ms=now_ms))
+            count += row.messages
+        if count:
+            self._look_at(now_ms)
+        return count
+
+    def _split(self, row: Row, messages: int) -> bool:
+        """Make two rows of one, with so many messages in the first; tell whether that was possible."""
+        if self.window.fetching:
+            return False  # it may be on its way back as a whole
+        self.index.remove(row.due_ms, row.seq)
+        self.index.add(row._replace(messages=messages))
+        self.index.add(row._replace(seq=row.seq + messages, messages=row.messages - messages))
+        self.window.split(row.seq, row.seq + messages, row.due_ms)
+        return True
+
     def came(self) -> None:
         """Go on: messages were read back."""
         self._look_at(0)
@@ -117,6 +150,11 @@ class DelayedMessages:
         resident = self.window.resident
         for row in self.index:
             yield row, resident.get(row.seq)
+
+    @property
+    def has_later(self) -> bool:
+        """Tell whether some are not due yet."""
+        return bool(self.index.after(self._queue.vhost.broker.clock.now_ms, SEQ_END, 1))
 
     @property
     def memory_octets(self) -> int:

@@ -67,6 +67,25 @@ class RetryWindow:
                 self.octets -= entry.body_octets
         return entries
 
+    def split(self, seq: int, middle: int, due_ms: int) -> None:
+        """Make two rows of one, if it is here: from `seq` and from the seq `middle` on. None may be on its way back."""
+        entries = self.pop(seq)
+        if entries is None:
+            return
+        first: list[Entry] = []
+        rest: list[Entry] = []
+        for entry in entries:
+            # Messages that could not be read are missing.
+            n = min(len(entry.indexes), max(0, middle - entry.first_seq))
+            if n:
+                first.append(Entry(entry.run, entry.indexes[:n], entry.deliveries))
+            if n < len(entry.indexes):
+                rest.append(Entry(entry.run, entry.indexes[n:], entry.deliveries))
+        self._keep(seq, first)
+        self._keep(middle, rest)
+        if self._queue.durable and rest and rest[0].run.attributes.persistent:
+            self._logged.append((due_ms, middle))
+
     def clear(self) -> dict[int, list[Entry]]:
         """Remove everything and return it."""
         resident, self.resident = self.resident, {}

@@ -54,8 +54,8 @@ def test_a_queue_that_will_be_full_fails(operator, peer):
         "vhost": "/",
         "name": "bounded",
         "messages": 120,
-        "full_s": 440,
-        "drain_s": None,
+        "time_to_full_s": 440,
+        "time_to_drain_s": None,
         "grows": False,
     }
     assert asked(operator, full_within="7m") == "Of 2 queues none will be full within 7m."
@@ -72,7 +72,7 @@ def test_a_queue_that_nothing_leaves_fails_while_it_grows(operator, peer):
     grow(operator, peer, "free")
     text, (facts,) = refused(operator, drain_over="1m")
     assert text == "queue 'free' in vhost '/': it has 120 messages, grows, and nothing leaves it"
-    assert (facts["grows"], facts["drain_s"]) == (True, None)
+    assert (facts["grows"], facts["time_to_drain_s"]) == (True, None)
     wait(operator, 90)
     assert asked(operator, drain_over="1m") == "Of 2 queues none needs longer than 1m to drain."
 
@@ -84,12 +84,12 @@ def test_a_queue_whose_work_takes_long_fails(operator, peer):
     grow(operator, peer, "free", seconds=70, publish=3, take=1)
     text, (facts,) = refused(operator, drain_over="5m")
     assert text == "queue 'free' in vhost '/': its 1,040 messages need 17 min 20 s to drain, and it still grows"
-    assert (facts["drain_s"], facts["grows"]) == (1_040, True)
+    assert (facts["time_to_drain_s"], facts["grows"]) == (1_040, True)
     grow(operator, peer, "free", seconds=70, publish=1, take=3)
     text, (facts,) = refused(operator, drain_over="5m")
     # It shrinks by two a second.
     assert text == "queue 'free' in vhost '/': its 900 messages need 7 min 30 s to drain"
-    assert (facts["drain_s"], facts["grows"]) == (450, False)
+    assert (facts["time_to_drain_s"], facts["grows"]) == (450, False)
     assert asked(operator, drain_over="8m") == "Of 2 queues none needs longer than 8m to drain."
 
 

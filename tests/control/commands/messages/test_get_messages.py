@@ -1,5 +1,7 @@
 import pytest
+from pamqp.commands import Basic
 
+from pybroker.control import commands
 from pybroker.control.access import ActingUser
 from pybroker.control.spec import BadArguments, Refused
 from pybroker.errors import AccessRefused
@@ -57,3 +59,17 @@ def test_a_user_needs_permission_to_read(get, operator):
 def test_an_unknown_queue_is_refused(operator):
     with pytest.raises(Refused):
         list(operator.stream("get_messages", queue="q"))
+
+
+def test_what_cannot_be_got_is_counted(operator, peer):
+    peer.declare("late", arguments={"x-retry-delays": "1h"})
+    for body in (b"1", b"2"):
+        peer.publish("", "late", body)
+    peer.send(Basic.Nack(peer.get("late", no_ack=False).method.delivery_tag, requeue=True))
+    peer.get("late", no_ack=False)
+    operator.world.run()
+    stream = commands.load("get_messages").run(operator._node(), commands.load("get_messages").args("late"))
+    assert next(stream) == []
+    with pytest.raises(StopIteration) as end:
+        next(stream)
+    assert end.value.value == {"messages_unacknowledged": 1, "messages_delayed": 1}

@@ -32,3 +32,12 @@ def test_what_a_queue_holds_and_what_went_through_it(operator, peer):
     operator.world.run()
     columns = ("messages_ready", "messages_unacknowledged", "message_bytes", "publish", "deliver", "ack", "redeliver")
     assert operator.list("top", *columns) == [[2, 1, 12, 5, 4, 1, 1]]
+
+
+def test_how_old_its_head_is_and_how_fast_it_moves(operator, peer):
+    peer.declare("q")
+    assert operator.list("top", "head_age_ms", "in_rate_1m", "out_rate_1m") == [["", None, None]]
+    peer.publish("", "q", b"four")
+    operator.world.advance(60_000)
+    age_ms, in_rate, out_rate = operator.list("top", "head_age_ms", "in_rate_1m", "out_rate_1m")[0]
+    assert (age_ms, in_rate > 0, out_rate) == (60_000, True, 0)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pybroker.control import commands
 from pybroker.control.spec import BadArguments, Refused
 
 APPLY_TO = (
@@ -89,7 +90,7 @@ def test_a_priority_is_a_number(operator):
 def test_keys_without_effect_are_taken_and_said_to_have_none(operator):
     definition = '{"ha-mode":"all","max-length":5,"ha-sync-mode":"automatic"}'
     said = operator.ask("set_policy", **GIVEN | {"definition": definition})
-    assert "stored, but without effect here: ha-mode, ha-sync-mode" == said
+    assert ["stored, but without effect here: ha-mode, ha-sync-mode"] == said["notes"]
     assert '{"ha-mode":"all","ha-sync-mode":"automatic","max-length":5}' == operator.list("list_policies")[0][4]
 
 
@@ -101,10 +102,12 @@ def test_a_trial_says_what_would_be_dropped_and_changes_nothing(operator, peer):
     given = {"name": "p", "pattern": "^q", "definition": '{"max-length":1}'}
     text = "Nothing was changed. The policy would apply to 1 queue; "
     drops = "it would drop or dead-letter 2 messages of 1 queue: 'q1' 2"
-    assert operator.ask("set_policy", **given, dry_run=True) == text + drops
+    assert operator.ask("set_policy", **given, dry_run=True)["message"] == text + drops
     assert (operator.list("list_policies"), operator.world.vhost.queues["q1"].messages) == ([], 3)
     given["definition"] = '{"message-ttl":1}'
-    assert operator.ask("set_policy", **given, dry_run=True) == text + "no message would be dropped"
+    answer = operator.ask("set_policy", **given, dry_run=True)
+    assert answer["message"] == text + "no message would be dropped"
+    assert (answer["queues"], answer["queues_left"], answer["messages"]) == (1, 0, 0)
     with pytest.raises(Refused):
         operator.ask("set_policy", **{**given, "definition": '{"nope":1}'}, dry_run=True)
 
@@ -115,7 +118,34 @@ def test_to_clear_one_can_be_tried_too(operator, peer):
     operator.ask("set_policy", name="p", pattern="^q", definition='{"max-length":5}')
     for _ in range(3):
         peer.publish("", "q", b"x")
-    assert "2 messages of 1 queue: 'q' 2" in operator.ask("clear_policy", name="p", dry_run=True)
+    assert operator.ask("clear_policy", name="p", dry_run=True)["message"] == (
+        "Nothing was changed. The policy would apply no longer to 1 queue; it would drop or dead-letter 2 messages of "
+        "1 queue: 'q' 2"
+    )
+    answer = operator.ask("set_policy", name="p", pattern="^other", definition='{"max-length":5}', dry_run=True)
+    assert "would apply to 0 queues and no longer to 1 queue" in answer["message"]
     assert len(operator.list("list_policies")) == 2
     with pytest.raises(Refused, match="Parameter does not exist"):
         operator.ask("clear_policy", name="nope", dry_run=True)
+
+
+@pytest.mark.parametrize("name", ["set_policy", "clear_policy", "set_operator_policy", "clear_operator_policy"])
+def test_the_banner_of_a_trial_says_so(name):
+    command = commands.load(name)
+    given = GIVEN if name.startswith("set") else {"name": "p"}
+    does, would = ("Setting", "Would set") if name.startswith("set") else ("Clearing", "Would clear")
+    assert command.banner(command.parse(given)).startswith(f"{does} ")
+    assert command.banner(command.parse({**given, "dry_run": True})).startswith(f"{would} ")
+
+
+def test_what_precedes_it_is_said(operator, peer):
+    peer.declare("q1", arguments={"x-max-length": 1})
+    peer.declare("q2")
+    operator.ask("set_policy", name="high", pattern="^q2", definition='{"expires":60000}', priority=5)
+    answer = operator.ask("set_policy", **GIVEN)
+    assert answer["notes"] == [
+        "the argument x-max-length precedes its max-length for 1 queue: 'q1' (1)",
+        "policy 'high' (priority 5) precedes it for 1 queue: 'q2'",
+    ]
+    assert answer["message"] == ""
+    assert operator.ask("set_policy", name="high", pattern="^q2", definition='{"expires":60000}', priority=5) is None

@@ -1,17 +1,18 @@
 import pytest
 
 from pybroker.control.spec import BadArguments, Refused
+from pybroker.humanize import utc
 
-COLUMNS = ("paused", "paused_mode", "paused_by", "paused_since", "paused_why")
+COLUMNS = ("paused", "paused_mode", "paused_by", "paused_since", "paused_since_ms", "paused_why")
 
 
 def test_a_listing_says_who_paused_a_queue_since_when_and_why(world, operator, peer):
     peer.declare("q", durable=True)
-    assert operator.list("list_queues", *COLUMNS) == [["", "", "", "", ""]]
+    assert operator.list("list_queues", *COLUMNS) == [["", "", "", "", "", ""]]
     answer = operator.ask("pause_queue", queue="q", why="migration")
     now_ms = world.clock.timestamp_ms
     assert operator.list("list_queues", *COLUMNS) == [
-        ["publish,consume", "withhold", "rmq-internal", now_ms, "migration"]
+        ["publish,consume", "withhold", "rmq-internal", utc(now_ms), now_ms, "migration"]
     ]
     assert answer == {
         "result": "ok",
@@ -46,6 +47,30 @@ def test_a_reason_is_required_and_a_mode_without_effect_is_refused(operator, pee
     peer.declare("q")
     with pytest.raises(BadArguments):
         operator.ask("pause_queue", queue="q", **given)
+
+
+def test_a_second_order_says_which_one_it_replaces(world, operator, peer):
+    peer.declare("q", durable=True)
+    operator.ask("pause_queue", queue="q", why="migration", consume=True)
+    first = utc(world.clock.timestamp_ms)
+    world.advance(60_000)
+    answer = operator.ask("pause_queue", queue="q", why="too full", publish=True)
+    assert answer["message"] == (
+        "Queue 'q' in vhost '/' is paused for publishers and consumers until it is resumed. "
+        f"It was paused for consumers by rmq-internal at {first}, because: migration"
+    )
+    assert answer["replaced"] == {
+        "paused": "consume",
+        "mode": "",
+        "paused_by": "rmq-internal",
+        "paused_since": first,
+        "why": "migration",
+    }
+
+
+def test_without_publishers_no_mode_is_told(operator, peer):
+    peer.declare("q")
+    assert operator.ask("pause_queue", queue="q", why="w", consume=True)["mode"] == ""
 
 
 def test_why_blocked_explains_who_waits_for_it(world, operator, peer):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pybroker.core.queue.move.move import Stop
+from pybroker.core.queue.move.source import Stop
 from pybroker.run import RunAttributes
 from tests.contents import content
 from tests.core.disk_log import DiskBench, shrink

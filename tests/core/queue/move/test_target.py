@@ -2,7 +2,7 @@
 
 import pytest
 
-from pybroker.core.queue.move.move import Stop
+from pybroker.core.queue.move.source import Stop
 from pybroker.core.queue.pause import Pause
 from pybroker.run import RunAttributes
 from pybroker.wire.properties import Properties, attributes_of, encode_properties
@@ -126,8 +126,8 @@ def test_nothing_goes_to_a_queue_that_is_paused_for_publishers(bench, target, mo
     text = (
         "exchange 'x' in vhost '/' routes messages with key 'k' to queue 'b' in vhost '/', which is paused: migration"
     )
-    assert to_exchange(bench, "x").stop == Stop(text)
+    assert to_exchange(bench, "x").stop == Stop(text, temporary=True)
     move = finish(bench, bench.broker.moves.to_queue(bench.queue, target))
-    assert (move.stop.text, move.messages) == ("queue 'b' in vhost '/' is paused: migration", 0)
+    assert (move.stop, move.messages) == (Stop("queue 'b' in vhost '/' is paused: migration", temporary=True), 0)
     target.obey(None)
     assert finish(bench, bench.broker.moves.to_queue(bench.queue, target)).messages == 2

@@ -238,11 +238,75 @@ def test_a_start_finds_those_that_wait():
     assert {1, 2, 5} == {times for _, _, times, _ in rows_of(rows)}
 
 
+def retry(bench, count):
+    """Have up to so many messages be due now; return how many."""
+    done = 0
+    while done < count and bench.queue.delayed is not None and bench.queue.delayed.has_later:
+        done += bench.queue.delayed.retry(count - done)
+        bench.settle_down()
+    return done
+
+
+def test_those_that_wait_can_be_due_at_once():
+    bench = DiskBench(**RETRY)
+    bench.fill(5)
+    take(bench, 5)
+    assert bench.queue.delayed.retry(2) == 2
+    advance(bench)
+    assert (bench.queue.messages_ready, bench.queue.messages_delayed) == (2, 3)
+    assert [1, 2] == take(bench, 9)
+    assert bench.queue.delayed.retry(99) == 5
+    advance(bench)
+    assert [1, 2, 3, 4, 5] == take(bench, 9)
+
+
+@pytest.mark.usefixtures("small")
+def test_those_on_disk_can_be_due_at_once():
+    bench = DiskBench(**RETRY | {"x_delayed_retry_min": 60_000, "x_delayed_retry_max": 60_000})
+    bench.publish(*[b"x"] * 50)
+    take(bench, 50)
+    assert retry(bench, 21) == 21
+    advance(bench)
+    assert list(range(1, 22)) == take(bench, 50)
+    assert retry(bench, 99) == 50
+    advance(bench)
+    assert list(range(1, 51)) == take(bench, 50)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_row_that_is_being_read_is_not_split():
+    bench = DiskBench(**RETRY | {"x_delayed_retry_min": 60_000, "x_delayed_retry_max": 60_000})
+    bench.publish(*[b"x"] * 12)
+    take(bench, 12)
+    waiting = bench.queue.delayed
+    waiting.window.fetching = True
+    assert bench.queue.delayed.retry(1) == 0
+    assert bench.queue.delayed.has_later
+    waiting.window.fetching = False
+    assert bench.queue.delayed.retry(1) == 1
+
+
+def test_a_crash_leaves_them_their_times():
+    bench = DiskBench(**RETRY)
+    told = []
+    bench.fill(2)
+    take(bench, 2)
+    type(bench.log).give_back, before = (lambda _, *call: told.append(call)), type(bench.log).give_back
+    try:
+        assert bench.queue.delayed.retry(2) == 2
+        advance(bench)
+    finally:
+        type(bench.log).give_back = before
+    assert told == []
+    assert len(bench.log.live[bench.queue.id]) == 2
+
+
 STEP = st.one_of(
     st.tuples(st.just("publish"), st.integers(1, 5), st.booleans(), st.integers(0, 3)),
     st.tuples(st.just("give_back"), st.integers(1, 6), st.booleans()),
     st.tuples(st.just("ack"), st.integers(1, 3)),
     st.tuples(st.just("wait"), st.sampled_from([1, 50, 100, 350])),
+    st.tuples(st.just("retry"), st.integers(1, 6)),
     st.tuples(st.just("purge")),
 )
 
@@ -266,7 +330,7 @@ def test_it_does_as_a_plain_list(steps, kind, priorities, limit):
         if what == "publish":
             count, persistent, priority = more
             attributes = RunAttributes(persistent=persistent, priority=priority)
-            run = bench.publish(*[b"x" * (1 + at % 2) for at in range(count)], attributes=attributes)
+            run = bench.publish(*[b"x" * (1 + at // 3) for at in range(count)], attributes=attributes)
             for seq in range(run.first_seq, run.first_seq + count):
                 model[seq] = [min(priority, priorities), 0, 0]
         elif what == "wait":
@@ -274,6 +338,11 @@ def test_it_does_as_a_plain_list(steps, kind, priorities, limit):
         elif what == "purge":
             bench.queue.purge()
             model.clear()
+        elif what == "retry":
+            later = sorted((each[2], seq) for seq, each in model.items() if each[2] > bench.now_ms)[: more[0]]
+            assert len(later) == retry(bench, more[0])
+            for _, seq in later:
+                model[seq][2] = bench.now_ms
         else:
             bench.settle_down()
             ready = sorted(
