@@ -79,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Name octets that are no text by their argument: gzip writes the time, and all processes must find the same names."""
+    """Name octets that are no text by their argument: gzip writes the time, and all processes need equal names."""
     return argname if isinstance(val, bytes) and not (val.isascii() and val.decode().isprintable()) else None
 
 
