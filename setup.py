@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: the modules in C, and the module by which Spark finds the connector.
+"""Build the modules in C, and the module by which Spark finds the connector: pyproject.toml has no way to say either.
 
 The C modules are built where there is a compiler and Python's headers; without them pybroker runs in pure Python. They
 use the stable ABI, so one wheel serves Python 3.11 and all later ones. Wheels for Linux on x86-64 and arm64:

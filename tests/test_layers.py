@@ -29,7 +29,7 @@ NOUNS = (
     "humanize",
     "line_limit",
     "listing",
-    "row_condition",
+    "text",
     "verdicts",
 )
 
@@ -56,7 +56,7 @@ APART = {
         "pybroker.control.commands",
         "pybroker.control.arguments",
         "pybroker.body_text",
-        "pybroker.row_condition",
+        "pybroker.text",
     ),
 }
 # Facts all programs must agree on: where the sockets lie, which version this is, which figures there are. None imports

@@ -94,6 +94,11 @@ class AmqpChannel(ChannelState):
         self.publisher = Publisher(session.vhost, session.id, session.frame_octets_max)
 
     @property
+    def pid(self) -> str:
+        """Return the channel's id as rabbitmqctl shows one: its connection's, which ends in the channel's number."""
+        return f"{self.session.pid[:-2]}{self.number}>"
+
+    @property
     def party(self) -> Party:
         """Return the publisher and consumer of this channel as the firehose names them."""
         user = self.session.user

@@ -154,11 +154,6 @@ class Broker:
             for destination in (*vhost.queues.values(), *vhost.schedules):
                 destination.use_log(log)
 
-    @property
-    def published(self) -> int:
-        """Return how many messages publishers have sent since the start, those in transactions too."""
-        return self.message_sizes.messages
-
     def create_defaults(self, cause: Cause = BROKER) -> None:
         """Make what a fresh node has: the default virtual host, and its user with its permissions."""
         settings = self.settings

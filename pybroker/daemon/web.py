@@ -75,7 +75,7 @@ class Web:
         self._door.stop()
 
     def _run(self) -> None:
-        pause_s = RESTART_S / 2
+        pause_s = 0.0
         while True:
             start_s = gevent.get_hub().loop.now()
             try:
@@ -93,7 +93,7 @@ class Web:
             except OSError as error:
                 text = f"cannot start pybroker-web: {error.strerror}"
             lived_s = gevent.get_hub().loop.now() - start_s
-            pause_s = RESTART_S if lived_s > LIFE_S else min(2 * pause_s, RESTART_S_MAX)
+            pause_s = restart_pause_s(pause_s, lived_s)
             log.warning("%s; starting it again in %g s", text, pause_s, extra=event("web.ended"))
             gevent.sleep(pause_s)
 
@@ -120,6 +120,11 @@ class Web:
         with gevent.Timeout(END_S_MAX, False):
             _wait(child)
         child.kill()
+
+
+def restart_pause_s(last_s: float, lived_s: float) -> float:
+    """Return how long to wait before the next start: twice the last time if the child ended soon again."""
+    return min(max(2 * last_s, RESTART_S), RESTART_S_MAX) if lived_s < LIFE_S else RESTART_S
 
 
 def _wait(child: "subprocess.Popen[bytes]") -> int:

@@ -12,8 +12,9 @@ from werkzeug.exceptions import BadRequest, HTTPException, InternalServerError, 
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from pybroker.http.metrics import collect, text
+from pybroker.http.metrics import collect
 from pybroker.http.node import Node, Refused, Unavailable
+from pybroker.text import exposition
 
 # Smaller answers are sent as they are.
 COMPRESSED_MIN: Final = 1_024
@@ -61,7 +62,7 @@ class Application:
     def _respond(request: Request, parts: Text) -> Response:
         """Return a text, whole before its first octet is sent: a scrape that fails half-way has no answer."""
         octets = "".join(parts).encode()
-        response = Response(octets, content_type=text.CONTENT_TYPE)
+        response = Response(octets, content_type=exposition.CONTENT_TYPE)
         if len(octets) >= COMPRESSED_MIN and request.accept_encodings.quality("gzip"):
             response.set_data(_gzip(octets))
             response.content_encoding = "gzip"

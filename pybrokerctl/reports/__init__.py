@@ -9,8 +9,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from pybroker import paths, row_condition
+from pybroker import paths
+from pybroker.control.arguments.durations import parse_duration_ms
 from pybroker.control.spec import BadArguments, Refused
+from pybroker.text import row_condition
+from pybroker.text.duration import UNITS_MS
 from pybrokerctl import exit_codes, render
 from pybrokerctl.options import Options
 from pybrokerctl.render import cell
@@ -19,7 +22,7 @@ VERSION: Final = 1
 HTML: Final = "html"
 # Twice the interval of the timer.
 MAX_AGE: Final = "2h"
-_UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+AGE_MS_MAX: Final = 3_650 * UNITS_MS["d"]
 
 Document = dict[str, Any]
 
@@ -124,9 +127,7 @@ def too_old(text: str | None) -> Callable[[Document], None]:
     """Return what raises Refused if a report tells of nothing younger than this: `90m`, `2h`. Raises BadArguments."""
     if text is None:
         return lambda _: None
-    if not (text[:-1].isdecimal() and text[-1] in _UNITS):
-        raise BadArguments(f"--max-age must be a number and s, m, h or d, for example 2h; not '{text}'")
-    oldest = datetime.now(UTC) - timedelta(seconds=int(text[:-1]) * _UNITS[text[-1]])
+    oldest = datetime.now(UTC) - timedelta(milliseconds=parse_duration_ms(text, 0, AGE_MS_MAX, "--max-age"))
 
     def check(report: Document) -> None:
         newest = known_until(report)

@@ -133,4 +133,4 @@ def test_what_was_published_and_lost_is_counted(world, peer):
     for exchange, key, flags in (("", "q", {}), ("", "no", {}), ("", "no", {"mandatory": True})):
         peer.publish(exchange, key, b"x", **flags)
     broker = world.broker
-    assert (broker.published, broker.totals.total("dropped"), broker.totals.total("returned")) == (3, 1, 1)
+    assert (broker.message_sizes.messages, broker.totals.total("dropped"), broker.totals.total("returned")) == (3, 1, 1)

@@ -147,11 +147,11 @@ def test_a_chunk_for_queues_that_look_at_each_message_is_published_in_parts(worl
     chunk = b"".join(publish(1, "", "q", b"%d" % i) for i in range(count - 1))
     monkeypatch.setattr(type(world.clock), "refresh", lambda clock: clock.advance(RECEIVE_MS))
     peer.session.receive(chunk)
-    assert (1 + SLOW_MESSAGES, True) == (world.broker.published, peer.session.input_pending)
+    assert (1 + SLOW_MESSAGES, True) == (world.broker.message_sizes.messages, peer.session.input_pending)
     peer.session.receive(b"")
-    assert 1 + 2 * SLOW_MESSAGES == world.broker.published
+    assert 1 + 2 * SLOW_MESSAGES == world.broker.message_sizes.messages
     world.run()
-    assert count == world.broker.published == world.vhost.queues["dead"].messages
+    assert count == world.broker.message_sizes.messages == world.vhost.queues["dead"].messages
     assert count == max(one.delivery_tag for one in peer.take() if isinstance(one, Basic.Ack))
 
 
@@ -159,4 +159,4 @@ def test_a_chunk_for_other_queues_is_published_at_once(world, peer, monkeypatch)
     peer.declare("q")
     monkeypatch.setattr(type(world.clock), "refresh", lambda clock: clock.advance(RECEIVE_MS))
     peer.session.receive(publish(1, "", "q", b"x") * 5 * SLOW_MESSAGES)
-    assert 5 * SLOW_MESSAGES == world.broker.published
+    assert 5 * SLOW_MESSAGES == world.broker.message_sizes.messages

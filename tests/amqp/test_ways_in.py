@@ -111,7 +111,7 @@ def effect(rig: Rig) -> dict[str, Any]:
         "session": (session.state, session.finished, session.assembling),
         "closing": {number: channel.closing for number, channel in session.channels.items()},
         "seqs": {number: c.confirms.next_seq for number, c in session.channels.items() if c.confirms is not None},
-        "counts": (broker.published, broker.totals.total("returned"), broker.totals.total("dropped")),
+        "counts": (broker.message_sizes.messages, broker.totals.total("returned"), broker.totals.total("dropped")),
         "exchanges": {name: exchange.publish_in for name, exchange in rig.world.vhost.exchanges.items()},
     }
 

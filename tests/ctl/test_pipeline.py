@@ -95,7 +95,7 @@ def test_an_old_report_is_no_check(ctl, warehouse, tmp_path):
     assert err == f"Error:\n{told}; run 'pybrokerctl pipeline run all'\n"
     assert ctl("report", "blocked", "--warehouse", warehouse).code == 0
     assert ctl("report", "blocked", "--warehouse", warehouse, "--max-age", "1d").code == 66
-    assert ctl("report", "blocked", "--warehouse", warehouse, "--max-age", "soon").code == 64
+    assert ctl("report", "blocked", "--warehouse", warehouse, "--max-age", "soon").code == 65
     # It was made now, of a node that has been silent for three hours.
     (tmp_path / "_reports/blocked.json").write_text(now(REPORT, made_at=0, until=0, seen_until=180))
     words = ("report", "blocked", "--warehouse", warehouse, "--fail-on", "held_ms>90000")

@@ -1,5 +1,6 @@
 """pybroker-web beside a running daemon: started, started again, ended with it."""
 
+import itertools
 import os
 import signal
 import socket
@@ -8,9 +9,11 @@ import time
 import urllib.request
 from pathlib import Path
 
+import gevent
 import psutil
 import pytest
 
+from pybroker.daemon.web import LIFE_S, LINE_OCTETS_MAX, Web, restart_pause_s
 from tests.daemon.running import Running
 
 WAIT_S = 60.0
@@ -103,6 +106,27 @@ def test_a_port_that_is_taken_is_told_once_and_used_when_it_is_free(short_folder
     assert log.count(text) == 1
     scrape(port)
     running.stop()
+
+
+def test_pauses_grow_until_a_child_lives():
+    pauses = list(itertools.accumulate(range(8), lambda last, _: restart_pause_s(last, 0.1), initial=0.0))
+    assert pauses == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    assert restart_pause_s(60.0, LIFE_S) == 1.0
+
+
+def test_a_line_without_an_end_is_cut(caplog):
+    reading, writing = os.pipe()
+    with caplog.at_level("INFO", "pybroker"), gevent.Timeout(WAIT_S):
+        telling = gevent.spawn(Web._tell, os.fdopen(reading, "rb"))
+        for _ in range(5):
+            os.write(writing, b"x" * 60_000)
+            gevent.sleep(0.01)
+        os.write(writing, b"\nnext\n")
+        os.close(writing)
+        telling.get()
+    cut, following = [record.getMessage() for record in caplog.records]
+    assert len(cut) < LINE_OCTETS_MAX + 70_000
+    assert following == "pybroker-web: next"
 
 
 def test_without_it_there_is_neither_child_nor_socket(short_folder):

@@ -17,7 +17,7 @@ def test_e1_e4_a_blocked_publisher_is_not_read_and_a_consumer_goes_on(connect, s
     publisher.call(Queue.Declare(queue="q"))
     reader.call(Basic.Consume(queue="q", consumer_tag="c"))
     publisher.send(*publish())
-    until(lambda: server.broker.published == 1)
+    until(lambda: server.broker.message_sizes.messages == 1)
     server.broker.alarms.set("memory", "too much")
     publisher.send(*publish())
     until(lambda: any(session.publishing for session in server.broker.sessions.values()))
@@ -28,9 +28,9 @@ def test_e1_e4_a_blocked_publisher_is_not_read_and_a_consumer_goes_on(connect, s
     reader.send(Basic.Ack(delivery_tag=1))
     (queue,) = server.broker.vhosts["/"].queues.values()
     until(lambda: queue.acked == 1)
-    assert (1, before) == (server.broker.published, session.recv_octets)
+    assert (1, before) == (server.broker.message_sizes.messages, session.recv_octets)
     server.broker.alarms.clear("memory")
-    until(lambda: server.broker.published == 102)
+    until(lambda: server.broker.message_sizes.messages == 102)
 
 
 def publisher_session(server):

@@ -230,6 +230,11 @@ class ChannelState:
         self._delivered = self._delivered_no_ack = 0  # to consumers that are gone
 
     @property
+    def pid(self) -> str:
+        """Return its id as rabbitmqctl shows one."""
+        raise NotImplementedError
+
+    @property
     def party(self) -> "Party":
         """Return the consumer of this channel as the firehose names it."""
         raise NotImplementedError

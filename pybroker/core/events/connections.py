@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from pybroker.core.exchange.event_exchange import Events
 
 
-def _channel_pid(channel: Any) -> str:
-    return f"{channel.session.pid[:-2]}{channel.number}>"
-
-
 def erlang_host(host: str) -> str:
     """Return an address as RabbitMQ's plugin shows one: `{127,0,0,1}`, `{0,0,0,0,0,0,0,1}`; a name as it is."""
     parts = host.split(".")
@@ -153,7 +149,7 @@ def channel_created(channel: Any) -> None:
     events = session.broker.events
     if events.heard:
         facts = {
-            "pid": _channel_pid(channel),
+            "pid": channel.pid,
             "name": f"{session.name} ({channel.number})",
             "connection": session.pid,
             "number": channel.number,
@@ -167,7 +163,7 @@ def channel_closed(channel: Any) -> None:
     """Tell that a channel is gone."""
     events = channel.session.broker.events
     if events.heard:
-        events.emit("channel.closed", {"pid": _channel_pid(channel)}, by_client(channel.session))
+        events.emit("channel.closed", {"pid": channel.pid}, by_client(channel.session))
 
 
 def consumer_created(consumer: "Consumer") -> None:
@@ -178,7 +174,7 @@ def consumer_created(consumer: "Consumer") -> None:
             "consumer_tag": consumer.tag,
             "exclusive": consumer.exclusive,
             "ack_required": not consumer.no_ack,
-            "channel": _channel_pid(consumer.channel),
+            "channel": consumer.channel.pid,
             "queue": consumer.queue.name,
             "vhost": consumer.queue.vhost.name,
             "prefetch_count": consumer.prefetch,
@@ -194,7 +190,7 @@ def consumer_deleted(consumer: "Consumer") -> None:
         # Differs from RabbitMQ: it tells twice of one that goes with its queue.
         facts = {
             "consumer_tag": consumer.tag,
-            "channel": _channel_pid(consumer.channel),
+            "channel": consumer.channel.pid,
             "queue": consumer.queue.name,
             "vhost": consumer.queue.vhost.name,
         }

@@ -5,8 +5,9 @@ A message that is withheld has not been published yet: it is followed, and has a
 
 from typing import TYPE_CHECKING, Any
 
-from pybroker.core.message_trace.facts import Facts, of_names, who
+from pybroker.core.message_trace.facts import of_names, who
 from pybroker.core.message_trace.guard import Guard
+from pybroker.core.message_trace.waiting import order_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,16 +16,10 @@ if TYPE_CHECKING:
     from pybroker.core.message_trace.hub import Traces
     from pybroker.core.message_trace.trace import MessageTrace
     from pybroker.core.queue.destination import Destination
-    from pybroker.core.queue.pause import Pause
     from pybroker.core.routing.publish import Route
 
     # A door's own.
     Channel = Any
-
-
-def order_facts(order: "Pause | None") -> Facts:
-    """Return by whose order something is paused, and why; nothing without one."""
-    return {} if order is None else {"paused_by": order.user, "paused_why": order.why}
 
 
 def withheld(

@@ -29,7 +29,7 @@ def why_waiting(destination: "Destination") -> dict[str, Any]:
     consumers = list(destination.consumers)
     facts = {"messages_ready": destination.messages_ready, "consumers": len(consumers)}
     if destination.paused is not None and destination.paused.consume:
-        return {"why": PAUSED, **facts, **_by(destination.paused)}
+        return {"why": PAUSED, **facts, **order_facts(destination.paused)}
     if not consumers:
         return {"why": NO_CONSUMER, **facts}
     if destination.returns:
@@ -41,12 +41,12 @@ def why_waiting(destination: "Destination") -> dict[str, Any]:
     facts["messages_unacknowledged"] = sum(consumer.unacked for consumer in consumers)
     why = max(set(reasons), key=reasons.count)
     order = next((consumer.paused for consumer in looked_at if consumer.paused is not None), None)
-    return {"why": why, **facts, **(_by(order) if why == PAUSED and order is not None else {})}
+    return {"why": why, **facts, **(order_facts(order) if why == PAUSED else {})}
 
 
-def _by(order: "Pause") -> dict[str, Any]:
-    """Return who paused it, and why."""
-    return {"paused_by": order.user, "paused_why": order.why}
+def order_facts(order: "Pause | None") -> dict[str, Any]:
+    """Return by whose order something is paused, and why; nothing without one."""
+    return {} if order is None else {"paused_by": order.user, "paused_why": order.why}
 
 
 def _of_consumer(consumer: "Consumer") -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from json import dumps
 from typing import Any, Final
 
+from pybroker.text.duration import UNITS_MS
+
 # Messages that a consumer or its connection failed at, those that a consumer gave back, or both.
 FAILED: Final = "failed"
 RETURNED: Final = "returned"
@@ -15,7 +17,6 @@ RETRY_TYPES: Final = (ALL, FAILED, RETURNED, "disabled")
 DELAY_MS_MAX: Final = 315_360_000_000
 STEPS_MAX: Final = 100
 
-_UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _STEP: Final = re.compile(r"\s*([0-9]{1,12})(ms|[smhd])\s*")
 
 
@@ -42,7 +43,7 @@ def parse_steps(value: Any) -> tuple[int, ...] | None:
     if not isinstance(value, str):
         return None
     found = [_STEP.fullmatch(part) for part in value.split(",")]
-    steps = tuple(int(each[1]) * _UNITS_MS[each[2]] for each in found if each is not None)
+    steps = tuple(int(each[1]) * UNITS_MS[each[2]] for each in found if each is not None)
     if len(steps) != len(found) or len(steps) > STEPS_MAX or not all(0 < step <= DELAY_MS_MAX for step in steps):
         return None
     return steps

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 import re2
 
 from pybroker.core.stats.metrics import DEAD_LETTER
-from pybroker.http.metrics import text
 from pybroker.http.metrics.families import (
     FAMILIES,
     GLOBAL_SERIES,
@@ -24,6 +23,7 @@ from pybroker.http.metrics.families import (
     ObjectSeries,
 )
 from pybroker.http.node import Node
+from pybroker.text import exposition
 
 DETAILED: Final = "rabbitmq_detailed_"
 CLUSTER: Final = "rabbitmq_cluster_"
@@ -62,7 +62,7 @@ def aggregated(node: Node) -> Iterator[str]:
         found |= {one.name: document["figures"][one.total] for one in series if one.total}
         for one in series:
             if one.name in found:
-                yield text.series(one.name, one.metric.type, one.metric.help, [("", found[one.name])])
+                yield exposition.series(one.name, one.metric.type, one.metric.help, [("", found[one.name])])
 
 
 def per_object(node: Node, series_max: int) -> Iterator[str]:
@@ -85,10 +85,12 @@ def detailed(node: Node, families: Sequence[str], chosen: Filter, series_max: in
     if any(FAMILIES[name].noun == "queue" for name in known):
         yield _queue_info(node, chosen, DETAILED)
     if VHOST_STATUS in families:
-        samples = [(text.labels(vhost=name), 1) for name in document["virtual_hosts"]]
-        yield text.series(f"{CLUSTER}vhost_status", "gauge", "whether a virtual host is running", samples)
+        samples = [(exposition.labels(vhost=name), 1) for name in document["virtual_hosts"]]
+        yield exposition.series(f"{CLUSTER}vhost_status", "gauge", "whether a virtual host is running", samples)
     if EXCHANGE_NAMES in families:
-        yield text.series(f"{CLUSTER}exchange_name", "gauge", "names of exchanges; always 1", _exchanges(node, chosen))
+        yield exposition.series(
+            f"{CLUSTER}exchange_name", "gauge", "names of exchanges; always 1", _exchanges(node, chosen)
+        )
 
 
 def memory_breakdown(node: Node) -> Iterator[str]:
@@ -96,7 +98,7 @@ def memory_breakdown(node: Node) -> Iterator[str]:
     document = node.ask("node_figures", memory=True)
     yield from _identity(document, "memory-breakdown")
     for name, found in sorted(document["memory"].items()):
-        yield text.series(f"{RABBITMQ}memory_{name}_bytes", "gauge", f"memory: {name}", [("", found["bytes"])])
+        yield exposition.series(f"{RABBITMQ}memory_{name}_bytes", "gauge", f"memory: {name}", [("", found["bytes"])])
 
 
 def _can_be_summed(series: ObjectSeries) -> bool:
@@ -118,7 +120,7 @@ def _by_noun(families: Iterable[str]) -> dict[str, list[ObjectSeries]]:
 
 def _identity(document: Document, endpoint: str) -> Iterator[str]:
     """Yield the two series on which dashboards join all others."""
-    build = text.labels(
+    build = exposition.labels(
         rabbitmq_version=document["rabbitmq_version"],
         prometheus_plugin_version=document["version"],
         prometheus_client_version=document["version"],
@@ -126,14 +128,14 @@ def _identity(document: Document, endpoint: str) -> Iterator[str]:
         product_name="pybroker",
         product_version=document["version"],
     )
-    yield text.series(f"{RABBITMQ}build_info", "untyped", "versions of broker and Python", [(build, 1)])
-    identity = text.labels(
+    yield exposition.series(f"{RABBITMQ}build_info", "untyped", "versions of broker and Python", [(build, 1)])
+    identity = exposition.labels(
         rabbitmq_node=document["node"],
         rabbitmq_cluster=document["cluster"],
         rabbitmq_cluster_permanent_id=document["cluster_id"],
         rabbitmq_endpoint=endpoint,
     )
-    yield text.series(f"{RABBITMQ}identity_info", "untyped", "identity of node and cluster", [(identity, 1)])
+    yield exposition.series(f"{RABBITMQ}identity_info", "untyped", "identity of node and cluster", [(identity, 1)])
 
 
 def _of_node(document: Document) -> Iterator[str]:
@@ -143,13 +145,13 @@ def _of_node(document: Document) -> Iterator[str]:
     yield from _dead_letters(document["dead_letters"])
     for resource, name in ALARMS.items():
         is_set = int(resource in document["alarms"])
-        yield text.series(f"{RABBITMQ}alarms_{name}", "untyped", f"1 while {resource} is short", [("", is_set)])
+        yield exposition.series(f"{RABBITMQ}alarms_{name}", "untyped", f"1 while {resource} is short", [("", is_set)])
     yield _message_sizes(document["message_sizes"])
 
 
 def _node_series(series: Iterable[NodeSeries], document: Document, prefix: str) -> Iterator[str]:
     for one in series:
-        yield text.series(_named(one.name, prefix), one.type, one.help, [(one.labels, one.read(document))])
+        yield exposition.series(_named(one.name, prefix), one.type, one.help, [(one.labels, one.read(document))])
 
 
 def _named(name: str, prefix: str) -> str:
@@ -160,24 +162,24 @@ def _dead_letters(by_strategy: Mapping[str, Mapping[str, int]]) -> Iterator[str]
     """Yield a series for each reason, with a sample for each way to forward dead letters."""
     for reason, metric in DEAD_LETTER.items():
         samples = [
-            (text.labels(queue_type="rabbit_classic_queue", dead_letter_strategy=strategy), counts[reason])
+            (exposition.labels(queue_type="rabbit_classic_queue", dead_letter_strategy=strategy), counts[reason])
             for strategy, counts in by_strategy.items()
         ]
         name = f"{RABBITMQ}global_messages_dead_lettered_{reason}_total"
-        yield text.series(name, metric.type, metric.help, samples)
+        yield exposition.series(name, metric.type, metric.help, samples)
 
 
 def _message_sizes(sizes: Mapping[str, Any]) -> str:
     """Return the histogram of the sizes of message bodies."""
     name, counts = f"{RABBITMQ}message_size_bytes", list(accumulate(sizes["counts"]))
-    bounds = [*(text.bound(octets) for octets in sizes["bounds"]), "+Inf"]
+    bounds = [*(exposition.bound(octets) for octets in sizes["bounds"]), "+Inf"]
     buckets = "".join(
-        f"{name}_bucket{text.labels(protocol='amqp091', le=bound)} {count}\n"
+        f"{name}_bucket{exposition.labels(protocol='amqp091', le=bound)} {count}\n"
         for bound, count in zip(bounds, counts, strict=True)
     )
-    protocol = text.labels(protocol="amqp091")
+    protocol = exposition.labels(protocol="amqp091")
     ends = f"{name}_count{protocol} {counts[-1]}\n{name}_sum{protocol} {sizes['octets']}\n"
-    return text.series(name, "histogram", "sizes of message bodies from publishers", ()) + buckets + ends
+    return exposition.series(name, "histogram", "sizes of message bodies from publishers", ()) + buckets + ends
 
 
 # -- of objects -------------------------------------------------------------------------------------------------------
@@ -198,7 +200,7 @@ def _objects(node: Node, families: Iterable[str], chosen: Filter, prefix: str, s
         for one in series:
             place, factor = places[one.metric.name], one.factor
             samples = [(labels, _scaled(values[place], factor)) for labels, values in rows]
-            yield text.series(_named(one.name, prefix), one.metric.type, one.metric.help, samples)
+            yield exposition.series(_named(one.name, prefix), one.metric.type, one.metric.help, samples)
 
 
 def _rows(node: Node, noun: str, metrics: list[str], chosen: Filter) -> Iterator[tuple[str, list[Any]]]:
@@ -208,11 +210,11 @@ def _rows(node: Node, noun: str, metrics: list[str], chosen: Filter) -> Iterator
         if noun in {"queue", "exchange"}:
             vhost, name, _, *values = row
             if matches is None or matches(name):
-                yield text.labels(vhost=vhost, **{noun: name}), values
+                yield exposition.labels(vhost=vhost, **{noun: name}), values
         else:
             # RabbitMQ calls the process of a connection a channel, too.
             pid, *values = row
-            yield text.labels(channel=pid), values
+            yield exposition.labels(channel=pid), values
 
 
 def _scaled(value: Any, factor: float) -> Any:
@@ -222,17 +224,17 @@ def _scaled(value: Any, factor: float) -> Any:
 def _queue_info(node: Node, chosen: Filter, prefix: str) -> str:
     matches = _matcher(chosen.queues)
     samples = [
-        (text.labels(vhost=vhost, queue=name, queue_type=f"rabbit_{kind}_queue", membership="leader"), 1)
+        (exposition.labels(vhost=vhost, queue=name, queue_type=f"rabbit_{kind}_queue", membership="leader"), 1)
         for vhost, name, kind in node.rows("object_figures", noun="queue", metrics=[], vhosts=list(chosen.vhosts))
         if matches(name)
     ]
-    return text.series(f"{prefix}queue_info", "gauge", "type of each queue; always 1", samples)
+    return exposition.series(f"{prefix}queue_info", "gauge", "type of each queue; always 1", samples)
 
 
 def _exchanges(node: Node, chosen: Filter) -> Iterator[tuple[str, int]]:
     for vhost, name, kind in node.rows("object_figures", noun="exchange", metrics=[], vhosts=list(chosen.vhosts)):
         if name:
-            yield text.labels(vhost=vhost, exchange=name, type=kind), 1
+            yield exposition.labels(vhost=vhost, exchange=name, type=kind), 1
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from pybroker.core.stats.metrics import CHANNEL, CONNECTION, EXCHANGE, GLOBAL, NODE, QUEUE, Metric
-from pybroker.http.metrics.text import labels
+from pybroker.text.exposition import labels
 
 # The answer of node_figures.
 Document = Mapping[str, Any]

@@ -165,6 +165,15 @@ def stage(
         _write(between(rows, hot, None), order, new / f"{number}-1{SUFFIX}")
 
 
+def place(made: Path, new: Path) -> None:
+    """Name the folder that a task has made. A task may run twice, even at once: the first that is done counts."""
+    try:
+        made.rename(new)
+    except OSError:
+        if not new.exists():
+            raise
+
+
 def _write(rows: pa.Table, order: Sequence[str], path: Path) -> None:
     if rows.num_rows:
         parquet.write_table(rows.sort_by([(name, "ascending") for name in order]), path, compression="zstd")

@@ -41,7 +41,7 @@ PARTS: Final = (
 )
 PARTS_TOO: Final = (
     *("message.py", "clock.py", "session.py", "content_view.py", "log_event.py"),
-    *("humanize.py", "row_condition.py", "verdicts.py"),
+    *("humanize.py", "text", "verdicts.py"),
 )
 # The table of metrics, of which the telemetry's tables are made.
 METRICS: Final = ("core/__init__.py", "core/stats/__init__.py", "core/stats/metrics")

@@ -14,9 +14,9 @@ from typing import Any, Final
 from pybroker import paths
 from pybroker.spark.pipeline.failure import INTERRUPTED, UNAVAILABLE, USAGE, FailureError
 from pybroker.spark.pipeline.jobs import JOBS
+from pybroker.text import duration
 
 SINCE_DEFAULT: Final = "7d"
-UNITS: Final = {"d": 86_400, "h": 3_600, "m": 60}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -62,11 +62,12 @@ def _folder(word: str) -> Path:
 
 def read_time(text: str, now: datetime) -> datetime:
     """Return the moment that `7d` (ago) or a time in UTC means. Raises FailureError."""
-    if text[-1:] in UNITS and text[:-1].isdecimal():
-        return now - timedelta(seconds=int(text[:-1]) * UNITS[text[-1]])
+    ago_ms = duration.milliseconds(text)
     try:
+        if ago_ms is not None:
+            return now - timedelta(milliseconds=ago_ms)
         when = datetime.fromisoformat(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise FailureError(f"'{text}' is not a time: use 7d, 36h or 2026-01-31T13:00", USAGE) from None
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
 

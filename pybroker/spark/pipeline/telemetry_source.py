@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 # Names, not the module: it would go to executors whole, and has names of modules that they lack.
-from pybroker.spark.pipeline.increments import bounds, extend
+from pybroker.spark.pipeline.increments import bounds, extend, place
 
 OPEN: Final = ".open"
 BLOCK_OCTETS: Final = 4 << 20
@@ -65,7 +65,6 @@ def add(day: Day, parser: "LineParser", identity: Sequence[str], number: str) ->
     Raises OSError.
     """
     added = Added(0, 0, 0, 0, {})
-    # A task may run twice, even at once: the first that is done counts.
     mine, here = day.new.with_name(f"{day.new.name}.{uuid.uuid4().hex}"), day.here
     for count, (lines, rows) in enumerate(_gathered(day, parser, added.texts)):
         new = mine / str(count)
@@ -78,17 +77,9 @@ def add(day: Day, parser: "LineParser", identity: Sequence[str], number: str) ->
             added = added._replace(rows=added.rows + lacking.num_rows, since_ms=earliest_ms)
             here = new
     if added.rows:
-        _place(here, day.new)
+        place(here, day.new)
     shutil.rmtree(mine, ignore_errors=True)
     return added
-
-
-def _place(made: Path, new: Path) -> None:
-    try:
-        made.rename(new)
-    except OSError:
-        if not new.exists():
-            raise
 
 
 def _gathered(day: Day, parser: "LineParser", texts: dict[str, list[str]]) -> Iterator[tuple[int, pa.Table]]:

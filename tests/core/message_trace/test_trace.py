@@ -106,7 +106,7 @@ def life(*, traced: bool) -> list:
     exchange = world.vhost.exchanges[""]
     broker = world.broker
     totals = [
-        broker.published,
+        broker.message_sizes.messages,
         broker.totals.total("confirmed"),
         broker.totals.given,
         broker.totals.total("acked"),

@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from pybroker.control.arguments.durations import UNITS_MS, parse_duration_ms, shortest
+from pybroker.control.arguments.durations import parse_duration_ms
 from pybroker.control.arguments.queue_choice import AllVHostsArg, PatternArg, find_queues
 from pybroker.control.spec import EX_UNAVAILABLE, Arg, Command, Node, Refused, VHostArg
 from pybroker.humanize import counted, lasting
+from pybroker.text.duration import UNITS_MS, shortest
 
 if TYPE_CHECKING:
     from pybroker.core.stats.growth import Growth

@@ -30,12 +30,8 @@ def run(node: Node, args: Args) -> "Iterable[AmqpChannel]":
                 yield channel
 
 
-def _pid(channel: "AmqpChannel") -> str:
-    return f"{channel.session.pid[:-2]}{channel.number}>"
-
-
 COLUMNS = (
-    Column("pid", _pid, "id: that of its connection, followed by the channel number"),
+    Column("pid", lambda c: c.pid, "id: that of its connection, followed by the channel number"),
     Column("connection", lambda c: c.session.pid, "id of its connection"),
     Column("name", lambda c: f"{c.session.name} ({c.number})", "name of its connection, and channel number"),
     Column("number", lambda c: c.number, "number within the connection"),

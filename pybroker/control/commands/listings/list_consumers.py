@@ -27,10 +27,6 @@ def run(node: Node, args: Args) -> "Iterable[AmqpConsumer]":
         yield from cast("Iterable[AmqpConsumer]", queue.consumers)
 
 
-def _channel_pid(consumer: "AmqpConsumer") -> str:
-    return f"{consumer.channel.session.pid[:-2]}{consumer.channel.number}>"
-
-
 def _order(consumer: "AmqpConsumer") -> "Pause | None":
     """Return the order by which it waits: its own, else its queue's."""
     order = consumer.paused or consumer.queue.paused
@@ -60,7 +56,7 @@ def _activity(consumer: "AmqpConsumer") -> str:
 
 COLUMNS = (
     Column("queue_name", lambda c: c.queue.name, "queue it consumes from"),
-    Column("channel_pid", _channel_pid, "id of its channel"),
+    Column("channel_pid", lambda c: c.channel.pid, "id of its channel"),
     Column("consumer_tag", lambda c: c.tag, "consumer tag"),
     Column("ack_required", lambda c: not c.no_ack, "whether it acknowledges messages"),
     Column("prefetch_count", lambda c: c.prefetch, "prefetch limit; 0: none"),

@@ -41,23 +41,12 @@ def _node(queue: "Queue") -> str:
     return queue.vhost.broker.settings.node_name
 
 
-def _exclusive_consumer(queue: "Queue", what: str) -> Any:
-    consumer = queue.consumers.exclusive
-    if consumer is None:
-        return ""
-    return consumer.tag if what == "tag" else _channel_pid(consumer)
+def _channel_of(consumer: Any) -> Any:
+    return "" if consumer is None else consumer.channel.pid
 
 
-def _active_consumer(queue: "Queue", what: str) -> Any:
-    consumer = queue.consumers.active
-    if consumer is None:
-        return ""
-    return consumer.tag if what == "tag" else _channel_pid(consumer)
-
-
-def _channel_pid(consumer: Any) -> str:
-    pid: str = consumer.channel.session.pid
-    return f"{pid[:-2]}{consumer.channel.number}>"
+def _tag_of(consumer: Any) -> Any:
+    return "" if consumer is None else consumer.tag
 
 
 def _head_timestamp(queue: "Queue") -> Any:
@@ -91,10 +80,18 @@ COLUMNS = (
     Column("pid", lambda q: f"<{_node(q)}.{q.vhost.broker.epoch}.0.0>", "id of the node's process"),
     Column("owner_pid", lambda q: q.owner.pid if q.owner else "", "owning connection, if exclusive"),
     Column("exclusive", lambda q: q.exclusive, "whether only one connection may use it"),
-    Column("exclusive_consumer_pid", lambda q: _exclusive_consumer(q, "pid"), "channel of the exclusive consumer"),
-    Column("exclusive_consumer_tag", lambda q: _exclusive_consumer(q, "tag"), "tag of the exclusive consumer"),
-    Column("single_active_consumer_pid", lambda q: _active_consumer(q, "pid"), "channel of the single active consumer"),
-    Column("single_active_consumer_tag", lambda q: _active_consumer(q, "tag"), "tag of the single active consumer"),
+    Column("exclusive_consumer_pid", lambda q: _channel_of(q.consumers.exclusive), "channel of the exclusive consumer"),
+    Column("exclusive_consumer_tag", lambda q: _tag_of(q.consumers.exclusive), "tag of the exclusive consumer"),
+    Column(
+        "single_active_consumer_pid",
+        lambda q: _channel_of(q.consumers.active),
+        "channel of the single active consumer",
+    ),
+    Column(
+        "single_active_consumer_tag",
+        lambda q: _tag_of(q.consumers.active),
+        "tag of the single active consumer",
+    ),
     *figures.columns(
         QUEUE,
         "messages_ready",

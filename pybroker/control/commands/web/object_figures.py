@@ -52,7 +52,7 @@ NOUNS: Final[Mapping[str, Noun]] = {
     "queue": Noun(_queues, lambda q: (q.vhost.name, q.name, q.type), QUEUE),
     "exchange": Noun(_exchanges, lambda x: (x.vhost.name, x.name, x.TYPE), EXCHANGE),
     "connection": Noun(_connections, lambda s: (s.pid,), CONNECTION),
-    "channel": Noun(_channels, lambda c: (f"{c.session.pid[:-2]}{c.number}>",), CHANNEL),
+    "channel": Noun(_channels, lambda c: (c.pid,), CHANNEL),
 }
 
 

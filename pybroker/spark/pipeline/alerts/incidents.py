@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from pybroker import row_condition
 from pybroker.spark.pipeline.alerts.rules import BAD, Alert
+from pybroker.text import row_condition
 from pybroker.verdicts import VERDICTS, words
 
 # Columns that say what a row is about.

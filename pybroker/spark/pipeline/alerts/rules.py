@@ -1,20 +1,18 @@
 """Rules: the file `rules.toml` in the warehouse says which rows raise an alert, whom to tell, and what queues owe."""
 
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from pybroker import row_condition
 from pybroker.spark.pipeline.failure import BAD_DATA, FailureError
 from pybroker.spark.pipeline.jobs import REPORTS
+from pybroker.text import duration, row_condition
 
 FILE: Final = "rules.toml"
 # Rows whose verdict is bad news.
 BAD: Final = "bad"
-UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 CLEAR_AFTER_S: Final = 900
 SHARE: Final = 0.99
 
@@ -127,10 +125,10 @@ def _check_keys(found: Mapping[str, Any], known: set[str], place: str) -> None:
 
 
 def seconds(value: Any, place: str) -> int:
-    """Return the seconds that `90s`, `15m`, `2h`, `1d` or a whole number means. Raises ValueError."""
+    """Return the seconds that `90s`, `1h30m` or a whole number means. Raises ValueError."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    match = re.fullmatch(r"([0-9]{1,9})([smhd])", str(value))
-    if match is None:
-        raise ValueError(f"{place} must be a number and s, m, h or d, for example 15m; not '{value}'")
-    return int(match[1]) * UNITS[match[2]]
+    ms = duration.milliseconds(str(value))
+    if ms is None or ms % 1_000:
+        raise ValueError(f"{place} must be a duration of whole seconds, for example 90s or 1h30m; not '{value}'")
+    return ms // 1_000

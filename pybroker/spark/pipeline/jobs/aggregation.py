@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 # Names, not the module: it would go to executors whole, and has names of modules that they lack.
-from pybroker.spark.pipeline.increments import between, bounds, parts as parts_of, read, stage
+from pybroker.spark.pipeline.increments import between, bounds, parts as parts_of, place, read, stage
 
 # Everything is sampled at least every five minutes, so what came before a row is not older than that by much.
 BEFORE_S: Final = 600
@@ -68,16 +68,11 @@ def make(span: Span, recipe: Recipe, number: str) -> None:
     """Make the folder that a date of the table is to be replaced by; without any rows there is none."""
     made = pa.concat_tables([recipe.table.empty_table(), *_made(span, recipe)])
     newest = bounds(made)[1] if made.num_rows else span.begin
-    # A task may run twice, even at once: the first that is done counts.
     mine = span.new.with_name(f"{span.new.name}.{uuid.uuid4().hex}")
     order = [*recipe.by, "ts"]
     stage(span.here, mine, made, order, number, since=span.begin, hot=newest)
-    try:
-        mine.rename(span.new)
-    except OSError:
-        if not span.new.exists():
-            raise
-        shutil.rmtree(mine, ignore_errors=True)
+    place(mine, span.new)
+    shutil.rmtree(mine, ignore_errors=True)
 
 
 def _made(span: Span, recipe: Recipe) -> Iterator[pa.Table]:

@@ -89,28 +89,9 @@ QUEUE_MINUTE: Final = {
     "last_seq": ("seq", "last"),
     "samples": ("ts", "count"),
 }
-QUEUE_HOUR: Final = {
-    "ready_max": ("ready_max", "max"),
-    "ready_last": ("ready_last", "last"),
-    "unacked_max": ("unacked_max", "max"),
-    "unacked_last": ("unacked_last", "last"),
-    "consumers_min": ("consumers_min", "min"),
-    "consumers_last": ("consumers_last", "last"),
-    "bytes_first": ("bytes_first", "first"),
-    "bytes_last": ("bytes_last", "last"),
-    "paged_out_max": ("paged_out_max", "max"),
-    "length_max": ("length_max", "last"),
-    "octets_max": ("octets_max", "last"),
-    "consumers_full_min": ("consumers_full_min", "min"),
-    "head_age_ms_max": ("head_age_ms_max", "max"),
-    "unacknowledged_age_ms_last": ("unacknowledged_age_ms_last", "last"),
-    "discarded": ("discarded", "sum"),
-    "deleted": ("deleted", "last"),
-    "last_ts": ("last_ts", "max"),
-    "last_epoch": ("last_epoch", "last"),
-    "last_seq": ("last_seq", "last"),
-    "samples": ("samples", "sum"),
-}
+# Hours of the minutes: counts are summed up.
+_OF_MINUTES: Final = {"count": "sum", "last_is_there": "last"}
+QUEUE_HOUR: Final = {name: (name, _OF_MINUTES.get(how, how)) for name, (_, how) in QUEUE_MINUTE.items()}
 CONNECTION_MINUTE: Final = {
     "user": ("user", "last"),
     "vhost": ("vhost", "last"),

@@ -124,7 +124,7 @@ def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
     rules = load(run.warehouse.folder)
     found = [judge(row) for row in ages(run.read(QUEUE_1M), rules.targets if rules else ()).collect()]
-    rank = ("missed", "met", "no target")
+    rank = [word for word, _ in meanings("slo")]
     found.sort(
         key=lambda one: (rank.index(one["verdict"]), one.get("budget_left") or 0, *(one[name] for name in QUEUE))
     )

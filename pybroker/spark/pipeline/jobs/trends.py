@@ -140,7 +140,7 @@ def run(run: "Run") -> dict[str, Any]:
             rows.append([vhost, queue, measure, verdict, begin, value, *figures, above, node])
         if verdict == "higher":
             plots.append((value / max(1.0, figures[0] or 0), _plot(f"{measure} of {queue}", told)))
-    rank = ("higher", "usual", "no history")
+    rank = [word for word, _ in meanings("trends")]
     rows.sort(key=lambda row: (rank.index(row[3]), -(row[5] - (row[6] or 0)), row[:3], row[-1]))
     summary = [(word, sum(row[3] == word for row in rows)) for word in rank]
     drawn = [plot for _, plot in sorted(plots, key=lambda each: -each[0])[:PLOTTED]]

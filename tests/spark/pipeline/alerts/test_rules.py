@@ -62,7 +62,10 @@ def test_without_a_file_there_are_none_and_an_empty_one_means_the_usual_alerts(t
         ("x = 1", "there is no key x: alert, clear_after, prometheus, target, webhook, webhook_header_file"),
         ('webhook = "ftp://h/"', "webhook must be an address with http or https, not 'ftp://h/'"),
         ('prometheus = "x.prom"', "prometheus must be a whole path, not 'x.prom'"),
-        ('clear_after = "soon"', "clear_after must be a number and s, m, h or d, for example 15m; not 'soon'"),
+        (
+            'clear_after = "soon"',
+            "clear_after must be a duration of whole seconds, for example 90s or 1h30m; not 'soon'",
+        ),
         ('[[alert]]\nreport = "x"', "alert: report must be one of backlog, blocked, alarms, capacity, unroutable"),
         ('[[alert]]\nreport = "slo"\nwhen = "x"', "alert: when must be a column, a comparison and a value, or any"),
         ('[[target]]\nqueue = "q"', "target: needs queue, and head_age or time_to_consume"),

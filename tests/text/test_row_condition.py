@@ -2,7 +2,7 @@
 
 import pytest
 
-from pybroker.row_condition import condition, split
+from pybroker.text.row_condition import condition, split
 
 COLUMNS = ("held_ms", "verdict", "ongoing", "share")
 

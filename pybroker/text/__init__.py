@@ -1,0 +1,1 @@
+"""Text that people type and programs read: durations, conditions on rows, metrics for Prometheus."""
