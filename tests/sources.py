@@ -1,9 +1,10 @@
 """The project's own sources as syntax trees, for the tests that read rather than run it."""
 
 import ast
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,65 +37,88 @@ class Source:
     def is_package(self) -> bool:
         return self.path.name == "__init__.py"
 
-    def imports(self) -> Iterator[Import]:
-        """Yield what this module imports, at whatever depth the statement stands."""
-        yield from _imports(self, self.tree, typing_only=False)
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Return every node of the tree. To find them takes as long as to parse, and a dozen tests ask."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
+    def imports(self) -> tuple[Import, ...]:
+        """Return what this module imports, at whatever depth the statement stands, from top to bottom."""
+        typed = [node for node in self.nodes if isinstance(node, ast.If) and is_type_checking(node.test)]
+        typing_only = {id(each) for node in typed for statement in node.body for each in ast.walk(statement)}
+        found = sorted((n for n in self.nodes if isinstance(n, ast.Import | ast.ImportFrom)), key=lambda n: n.lineno)
+        return tuple(
+            Import(f"{self._base(node)}{alias.name}", node.lineno, id(node) in typing_only)
+            for node in found
+            for alias in node.names
+        )
+
+    @cached_property
+    def imported_modules(self) -> tuple[tuple[str, Import], ...]:
+        """Return (module of ours or top-level foreign name, import): `a.b.Name` counts as `a.b` if it is a module."""
+        return tuple((_module_of(item.target), item) for item in self.imports)
+
+    def _base(self, node: ast.Import | ast.ImportFrom) -> str:
+        """Return what stands in front of each name that a statement imports: nothing, or a module and a dot."""
+        if isinstance(node, ast.Import):
+            return ""
+        above = self.name.split(".")
+        above = above[: len(above) - node.level + self.is_package] if node.level else []
+        return ".".join([*above, *filter(None, [node.module]), ""])
 
 
-def _imports(source: Source, node: ast.AST, *, typing_only: bool) -> Iterator[Import]:
-    for child in ast.iter_child_nodes(node):
-        match child:
-            case ast.Import(names=names):
-                yield from (Import(alias.name, child.lineno, typing_only) for alias in names)
-            case ast.ImportFrom(module=module, names=names, level=level):
-                base = module or ""
-                if level:
-                    above = source.name.split(".")
-                    above = above[: len(above) - level + source.is_package]
-                    base = ".".join([*above, *filter(None, [module])])
-                yield from (Import(f"{base}.{alias.name}", child.lineno, typing_only) for alias in names)
-            case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
-                for statement in child.body:
-                    yield from _imports(source, ast.Module([statement], []), typing_only=True)
-                for statement in child.orelse:
-                    yield from _imports(source, ast.Module([statement], []), typing_only=typing_only)
-            case _:
-                yield from _imports(source, child, typing_only=typing_only)
+def is_type_checking(test: ast.expr) -> bool:
+    """Tell whether a condition is TYPE_CHECKING."""
+    return isinstance(test, ast.Name | ast.Attribute) and "TYPE_CHECKING" in {
+        getattr(test, "id", ""),
+        getattr(test, "attr", ""),
+    }
 
 
-def _read(folder: str) -> Iterator[Source]:
-    for path in sorted((ROOT / folder).rglob("*.py")):
+def _module_of(target: str) -> str:
+    ours, module = module_names(), target
+    while module not in ours and "." in module:
+        module = module.rpartition(".")[0]
+    return module if module in ours else target.split(".", maxsplit=1)[0]
+
+
+def _read(*folders: str) -> Iterator[Source]:
+    for path in (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))):
         parts = path.relative_to(ROOT).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         text = path.read_text()
         yield Source(name, path, text, ast.parse(text, str(path)))
 
 
+def _kept(*folders: str) -> tuple[Source, ...]:
+    """Read folders, with their nodes, out of the garbage collector's sight: none is let go of before the end."""
+    gc.disable()
+    try:
+        found = tuple(_read(*folders))
+        for source in found:
+            assert source.nodes
+    finally:
+        gc.enable()
+    gc.freeze()
+    return found
+
+
 @cache
 def sources() -> tuple[Source, ...]:
     """Return every module of both packages, by name."""
-    return tuple(source for package in PACKAGES for source in _read(package))
+    return _kept(*PACKAGES)
 
 
 @cache
 def sources_of_tests() -> tuple[Source, ...]:
     """Return every module of the tests, by name."""
-    return tuple(_read("tests"))
+    return _kept("tests")
 
 
 @cache
 def module_names() -> frozenset[str]:
     return frozenset(source.name for source in sources())
-
-
-def imported_modules(source: Source) -> Iterator[tuple[str, Import]]:
-    """Yield (module of ours or top-level foreign name, import): `a.b.Name` counts as `a.b` if `a.b` is a module."""
-    ours = module_names()
-    for item in source.imports():
-        target = item.target
-        while target not in ours and "." in target:
-            target = target.rpartition(".")[0]
-        yield (target if target in ours else item.target.split(".")[0]), item
 
 
 def report(findings: list[str]) -> None:

@@ -8,7 +8,7 @@ if one of them is, so this finds the plain cases only.
 
 import ast
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
@@ -21,6 +21,7 @@ IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 ASIDE = ("setup.py", "pyproject.toml", "pybroker/wire/_codec.c", "pybroker/spark/parse/_deliveries.c")
 # Interfaces of libraries as their manuals have them: most of their callers are not in this tree.
 MANUALS = {"pybroker.client": "man/pybroker-client.7", "pybroker.testing": "man/pybroker-testing.7"}
+KINDS = ("name", "attribute", "word")
 # Their classes and decorators say what something is; they call nothing.
 DESCRIBING = {"abc", "builtins", "collections", "contextlib", "dataclasses", "enum", "functools", "types", "typing"}
 
@@ -58,7 +59,7 @@ def definitions(source: Source, body: list[ast.stmt], path: str = "") -> Iterato
 @cache
 def imported(source: Source) -> dict[str, str]:
     """Return what the names are that this module imports."""
-    return {item.target.rpartition(".")[2]: item.target for item in source.imports()}
+    return {item.target.rpartition(".")[2]: item.target for item in source.imports}
 
 
 def is_foreign(source: Source, *expressions: ast.expr) -> bool:
@@ -68,39 +69,49 @@ def is_foreign(source: Source, *expressions: ast.expr) -> bool:
     return any(top not in {*PACKAGES, *DESCRIBING} for top in tops)
 
 
-def reads(node: ast.AST) -> Counter[tuple[str, str]]:
-    """Count the names that are read in a tree, as (kind, name): `name`, `attribute` or `word`, of a string."""
-    found: Counter[tuple[str, str]] = Counter()
-    for each in ast.walk(node):
+def reads(source: Source) -> dict[tuple[str, str], list[int]]:
+    """Return the lines in which names are read, by (kind, name): `name`, `attribute` or `word`, of a string."""
+    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for each in source.nodes:
         match each:
             case ast.Name(id=name, ctx=ast.Load()):
-                found["name", name] += 1
+                found["name", name].append(each.lineno)
             case ast.Attribute(attr=name, ctx=ast.Load()):
-                found["attribute", name] += 1
+                found["attribute", name].append(each.lineno)
             case ast.Constant(value=str() as text) if " " not in text:
-                found.update(("word", word) for word in IDENTIFIER.findall(text))
+                for word in IDENTIFIER.findall(text):
+                    found["word", word].append(each.lineno)
     return found
 
 
-def surface(source: Source) -> frozenset[str]:
-    """Return the names that are there for others to use."""
-    texts = [(ROOT / page).read_text() for library, page in MANUALS.items() if source.name.startswith(library)]
-    return frozenset(IDENTIFIER.findall("".join(texts).replace(r"\-", "-")))
+@cache
+def surface(library: str) -> frozenset[str]:
+    """Return the names that a library has for others to use."""
+    return frozenset(IDENTIFIER.findall((ROOT / MANUALS[library]).read_text().replace(r"\-", "-")))
+
+
+def is_offered(source: Source, name: str) -> bool:
+    return any(name in surface(library) for library in MANUALS if source.name.startswith(library))
 
 
 def test_no_definition_is_used_by_tests_alone():
-    of_modules = {source.name: reads(source.tree) for source in sources()}
-    everywhere = sum(of_modules.values(), Counter())
+    of_modules = {source.name: reads(source) for source in sources()}
+    everywhere: Counter[tuple[str, str]] = Counter()
+    for found in of_modules.values():
+        everywhere.update({key: len(lines) for key, lines in found.items()})
     everywhere.update(("word", word) for name in ASIDE for word in IDENTIFIER.findall((ROOT / name).read_text()))
-    imports = {item.target for source in sources() for item in source.imports()}
+    imports = {item.target for source in sources() for item in source.imports}
     findings = []
     for source in sources():
+        here = of_modules[source.name]
         for _, node, path, name in definitions(source, source.tree.body):
-            own = reads(node)
-            used = any(everywhere[kind, name] > own[kind, name] for kind in ("attribute", "word"))
-            used |= of_modules[source.name]["name", name] > own["name", name]
+            decorators = getattr(node, "decorator_list", [])
+            own = range(min([node.lineno, *(each.lineno for each in decorators)]), node.end_lineno + 1)
+            inside = {kind: sum(line in own for line in here.get((kind, name), ())) for kind in KINDS}
+            used = any(everywhere[kind, name] > inside[kind] for kind in ("attribute", "word"))
+            used |= len(here.get(("name", name), ())) > inside["name"]
             used |= not path and f"{source.name}.{name}" in imports
-            used |= is_foreign(source, *getattr(node, "decorator_list", ()))
-            if not used and name not in surface(source):
+            used |= is_foreign(source, *decorators)
+            if not used and not is_offered(source, name):
                 findings.append(f"{source.where}:{node.lineno} {path}{name} is used by nothing but tests.")
     report(findings)

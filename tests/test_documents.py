@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -32,14 +33,8 @@ def test_every_command_is_in_the_man_page():
 
 
 def test_every_command_has_a_test():
-    folder = ROOT / "tests/control"
-    report(
-        [
-            f"no test_{name}.py below tests/control."
-            for name in command_names()
-            if not [*folder.rglob(f"test_{name}.py")]
-        ]
-    )
+    tested = {path.stem for path in (ROOT / "tests/control").rglob("test_*.py")}
+    report([f"no test_{name}.py below tests/control." for name in command_names() if f"test_{name}" not in tested])
 
 
 def config_keys() -> list[str]:
@@ -127,12 +122,13 @@ def logs_in_the_daemon() -> Iterator[Source]:
     return (s for s in sources() if s.name.startswith("pybroker.") and not s.name.startswith(apart))
 
 
+@cache
 def event_ids() -> tuple[dict[str, str], list[str]]:
     """Return the ids of the log's events, each with a place that has it, and what is wrong with some calls."""
     found: dict[str, str] = {}
     findings = []
     for source in logs_in_the_daemon():
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if not isinstance(node, ast.Call):
                 continue
             call, where, ids = ast.unparse(node.func), f"{source.where}:{node.lineno}", None

@@ -5,10 +5,11 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
-from tests.sources import ROOT, Source, imported_modules, report, sources
+from tests.sources import ROOT, Source, report, sources
 
 NOUNS = (
     "run",
@@ -143,7 +144,7 @@ def test_every_module_has_a_place_in_the_layers():
 def test_imports_point_down():
     findings = []
     for source in sources():
-        for target, item in imported_modules(source):
+        for target, item in source.imported_modules:
             if not target.startswith("pybroker"):
                 continue
             # A command's file names the nouns it shows for the type checker; at run time it gets them as arguments.
@@ -160,7 +161,7 @@ def test_commands_load_nothing_of_the_broker_at_run_time():
     for source in sources():
         if not is_inside(source.name, ("pybroker.control",)) or source.name in DAEMONS_CONTROL:
             continue
-        for target, item in imported_modules(source):
+        for target, item in source.imported_modules:
             fine = (
                 is_inside(target, ("pybroker.control",)) or layer_of(target) == "nouns" or is_inside(target, (METRICS,))
             )
@@ -177,7 +178,7 @@ def test_gevent_stays_above_its_line():
         [
             f"{source.where}:{item.line} imports {item.target}: only {', '.join(GEVENT_LINE)} know gevent."
             for source in sources()
-            for target, item in imported_modules(source)
+            for target, item in source.imported_modules
             if target in {"gevent", "greenlet"} and not is_inside(source.name, GEVENT_LINE)
         ]
     )
@@ -188,7 +189,7 @@ def test_nothing_is_monkey_patched():
         [
             f"{source.where}:{item.line} imports {item.target}: plain threads must stay plain threads."
             for source in sources()
-            for _, item in imported_modules(source)
+            for _, item in source.imported_modules
             if item.target.startswith("gevent.monkey")
         ]
     )
@@ -199,7 +200,7 @@ def test_time_enters_through_the_clock():
         [
             f"{source.where}:{item.line} imports {item.target}: below the daemon time enters through pybroker.clock."
             for source in sources()
-            for target, item in imported_modules(source)
+            for target, item in source.imported_modules
             if target == "time" and not is_inside(source.name, CLOCK_READERS)
         ]
     )
@@ -210,7 +211,7 @@ def test_oserror_is_caught_only_where_the_system_is_called():
     for source in sources():
         if is_inside(source.name, OSERROR_CATCHERS):
             continue
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.ExceptHandler) and node.type is not None:
                 caught = {name.id for name in ast.walk(node.type) if isinstance(name, ast.Name)}
                 if caught & set(OSERRORS):
@@ -237,7 +238,7 @@ COUNTS = "pybroker.core.queue.backlog"
 def slots_of(source: Source) -> set[str]:
     """Return the names in the `__slots__` of a module's classes."""
     found: set[str] = set()
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.ClassDef):
             for statement in node.body:
                 match statement:
@@ -249,7 +250,7 @@ def slots_of(source: Source) -> set[str]:
 
 def assigned_on_others(source: Source) -> Iterator[ast.Attribute]:
     """Yield each attribute that is assigned, or deleted, on anything but `self`."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         match node:
             case ast.Attribute(value=ast.Name(id="self")):
                 pass
@@ -334,9 +335,14 @@ def test_no_room_is_crowded():
     )
 
 
+@cache
+def packages() -> frozenset[str]:
+    return frozenset(source.name for source in sources() if source.is_package)
+
+
 def room_of(name: str) -> str:
     """Return the folder of core that a module lies in; one that lies in core itself is a room of its own."""
-    rooms = {source.name for source in sources() if source.is_package and source.name != "pybroker.core"}
+    rooms = packages() - {"pybroker.core"}
     return name if name in rooms or name.rpartition(".")[0] not in rooms else name.rpartition(".")[0]
 
 
@@ -360,7 +366,7 @@ def test_rooms_of_core_form_no_circle():
     loads: dict[str, set[str]] = {}
     names: dict[str, set[str]] = {}
     for source in sources():
-        for target, item in imported_modules(source):
+        for target, item in source.imported_modules:
             if is_inside(source.name, ("pybroker.core",)) and is_inside(target, ("pybroker.core",)):
                 here, there = room_of(source.name), room_of(target)
                 if here != there:

@@ -117,7 +117,7 @@ def test_imports_are_declared_as_dependencies():
         [
             f"{source.where}:{item.line} imports {item.target}, which pyproject.toml does not declare."
             for source in sources()
-            for item in source.imports()
+            for item in source.imports
             if item.target.split(".")[0] not in (with_spark if source.name.startswith("pybroker.spark") else known)
             # Its plugin is loaded by pytest alone.
             and (source.name, item.target) != ("pybroker.testing.plugin", "pytest")
@@ -134,14 +134,14 @@ def test_what_tests_import_comes_with_the_extra():
         [
             f"{source.where}:{item.line} imports {item.target}, which the extra `test` does not bring along."
             for source in sources_of_tests()
-            for item in source.imports()
+            for item in source.imports
             if item.target.split(".")[0] not in known
         ]
     )
 
 
 def test_no_dependency_is_unused():
-    used = {item.target.split(".")[0] for source in sources() for item in source.imports()}
+    used = {item.target.split(".")[0] for source in sources() for item in source.imports}
     report([f"pyproject.toml asks for what brings {name}, and nothing imports it." for name in declared() - used])
 
 

@@ -6,12 +6,12 @@ import re
 import textwrap
 import tokenize
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from pybroker.core.settings import Settings
-from tests.sources import PACKAGES, ROOT, Source, imported_modules, report, sources, sources_of_tests
+from tests.sources import PACKAGES, ROOT, Source, report, sources, sources_of_tests
 
 # Docstrings, comments and blank lines are free: a limit that counted them would be met by squeezing them out.
 FILE_LINES_MAX = 330
@@ -30,7 +30,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def functions(source: Source) -> Iterator[Function]:
-    return (n for n in ast.walk(source.tree) if isinstance(n, Function))
+    return (n for n in source.nodes if isinstance(n, Function))
 
 
 def lines_of(source: Source, function: Function) -> int:
@@ -78,13 +78,11 @@ def test_lines_of_a_function_are_counted_without_what_explains_them():
 
 def test_no_file_is_too_long():
     findings = []
-    for path in sorted([*ROOT.glob("pybroker*/**/*.py"), *ROOT.glob("tests/**/*.py")]):
-        text = path.read_text()
+    for source in (*sources(), *sources_of_tests()):
+        text = source.text
         # To count lines of code takes a while: most files have fewer of all kinds.
         if text.count("\n") > FILE_LINES_MAX and (lines := code_lines(text)) > FILE_LINES_MAX:
-            findings.append(
-                f"{path.relative_to(ROOT)} has {lines} lines of code, {FILE_LINES_MAX} is the most: two nouns?"
-            )
+            findings.append(f"{source.where} has {lines} lines of code, {FILE_LINES_MAX} is the most: two nouns?")
     report(findings)
 
 
@@ -126,9 +124,9 @@ VAGUE_NAMES = {"look", "take", "tell", "go_on", "keep"}
 VAGUE_ALLOWED = {("Log", "take")}
 
 
-def vague_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def vague_names(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yield the line and name of each public function or method whose name says nothing of what it does."""
-    for owner in ast.walk(tree):
+    for owner in nodes:
         kinds = set()
         if isinstance(owner, ast.ClassDef):
             kinds = {owner.name, *map(ast.unparse, owner.bases)}
@@ -149,12 +147,12 @@ def test_a_vague_name_is_found(name):
         f" def {name}_it(self): ...",
         f" def {name}(self): ...",
     ]
-    assert [(1, name), (5, name)] == list(vague_names(ast.parse("\n".join(sample))))
+    assert [(1, name), (5, name)] == list(vague_names(ast.walk(ast.parse("\n".join(sample)))))
 
 
 def test_a_log_takes_seqs():
     sample = ["class Log:", " def take(self): ...", "class B(Log):", " def take(self): ...", " def keep(self): ..."]
-    assert [(5, "keep")] == list(vague_names(ast.parse("\n".join(sample))))
+    assert [(5, "keep")] == list(vague_names(ast.walk(ast.parse("\n".join(sample)))))
 
 
 def test_public_functions_say_what_they_do():
@@ -162,7 +160,7 @@ def test_public_functions_say_what_they_do():
         [
             f"{source.where}:{line} is named {name}: say what it does."
             for source in sources()
-            for line, name in vague_names(source.tree)
+            for line, name in vague_names(source.nodes)
         ]
     )
 
@@ -192,7 +190,7 @@ def test_contents_are_read_in_one_place():
     for source in sources():
         if source.name in CONTENT_READERS:
             continue
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
                 lower, upper = (getattr(end, "value", None) for end in (node.slice.lower, node.slice.upper))
                 if (lower, upper) in CONTENT_OFFSETS or lower == CONTENT_OFFSETS[-1][0]:
@@ -212,7 +210,7 @@ PRONOUN = re.compile(r"(What|Whatever|Where|Wherever|Who|Whoever|Whom|Whose|Thos
 
 
 def docstrings(source: Source) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Module | ast.ClassDef | Function) and (text := ast.get_docstring(node)):
             yield node.body[0].lineno, text
 
@@ -241,7 +239,7 @@ def test_no_bare_except():
         [
             f"{source.where}:{node.lineno} catches everything: name what it expects."
             for source in sources()
-            for node in ast.walk(source.tree)
+            for node in source.nodes
             if isinstance(node, ast.ExceptHandler) and node.type is None
         ]
     )
@@ -304,12 +302,12 @@ def test_no_module_is_dead():
     # setup.py installs it under the name by which Spark looks for it.
     used.add("pybroker.spark.discovery")
     for source in sources():
-        used |= {target for target, _ in imported_modules(source)}
+        used |= {target for target, _ in source.imported_modules}
         # One that is run as a program of its own is named in full.
-        used |= {node.value for node in ast.walk(source.tree) if is_string(node)}
+        used |= {node.value for node in source.nodes if is_string(node)}
         if source.is_package:
             # A table of names in the package says which modules are loaded when they are needed.
-            used |= {f"{source.name}.{node.value}" for node in ast.walk(source.tree) if is_string(node)}
+            used |= {f"{source.name}.{node.value}" for node in source.nodes if is_string(node)}
     findings = []
     for source in sources():
         name = source.name
@@ -322,7 +320,7 @@ def test_no_module_is_dead():
 
 def test_no_setting_is_ignored():
     # An option that is accepted and has no effect is worse than one that is refused.
-    read = {node.attr for source in sources() for node in ast.walk(source.tree) if is_load(node)}
+    read = {node.attr for source in sources() for node in source.nodes if is_load(node)}
     report([f"Settings.{name} is read by nothing." for name in Settings.__dataclass_fields__ if name not in read])
 
 
