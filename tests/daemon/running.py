@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from pybrokerctl.main import main
+from tests.daemon.fork_server import Forked
 
 WAIT_S = 60.0
 BASE = ("--port", "0", "--bind", "127.0.0.1", "--node", "test@here")
@@ -19,6 +20,8 @@ BASE = ("--port", "0", "--bind", "127.0.0.1", "--node", "test@here")
 class Running:
     """One daemon; `places` are the `label: value` lines of the first screen, by label. It has what it needs in options,
     or is given BASE; `folder` holds its data folder and its control socket. Without a `config` it looks for one.
+
+    It is forked from a process that has loaded its modules, but for a `program` or one with an `environ` of its own.
     """
 
     def __init__(
@@ -30,13 +33,14 @@ class Running:
         environ: dict[str, str] | None = None,
         stderr: int | IO[bytes] = subprocess.PIPE,
         web: bool = False,
+        program: bool = False,
     ) -> None:
         self.folder = folder
         self.socket = control_socket or folder / "ctl.sock"
         command = [sys.executable, "-m", "pybroker.daemon", "--web" if web else "--no-web"]
         command += ["--data-dir", str(folder / "data"), "--socket", str(self.socket)]
         command += ["--config", str(config)] if config else []
-        self.process = subprocess.Popen(
+        self.process = (subprocess.Popen if program or environ else Forked)(
             [*command, *(options or BASE)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -70,7 +70,7 @@ def first_method(family, address):
 
 
 def test_the_first_screen_says_where_everything_is(start):
-    daemon = start()
+    daemon = start(program=True)
     places = daemon.places
     assert places["node"] == ["test@here"]
     assert places["AMQP listener"] == [f"127.0.0.1:{daemon.port}"]
@@ -116,7 +116,7 @@ def test_amqp_is_spoken_on_a_unix_socket(start, tmp_path):
 
 
 def test_sigterm_closes_clients_with_320_and_leaves_nothing_behind(start):
-    daemon = start()
+    daemon = start(program=True)
     connection = connected(daemon.port)
     daemon.signal(signal.SIGTERM)
     with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as caught:
@@ -133,7 +133,7 @@ def test_sigterm_closes_clients_with_320_and_leaves_nothing_behind(start):
 
 
 def test_sigint_stops_too(start):
-    daemon = start()
+    daemon = start(program=True)
     daemon.signal(signal.SIGINT)
     assert daemon.ended() == (0, "")
 

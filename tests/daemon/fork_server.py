@@ -1,0 +1,107 @@
+"""Daemons forked from a process that has loaded what they load, which is nearly all that a start costs.
+
+`Forked` is used as the `subprocess.Popen` that it is: it is a child of the process that asks for it. To this end the
+server forks twice, and leaves the second child to its nearest subreaper.
+"""
+
+import ctypes
+import gc
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.sources import ROOT
+
+REQUEST_OCTETS_MAX = 1 << 20
+# prctl(2).
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Forked(subprocess.Popen):
+    """`python -m pybroker.daemon` with more words, but without the start of Python."""
+
+    def _execute_child(self, args: Any, *given: Any) -> None:
+        cwd, env, pipes = given[4], given[5], given[9:15]
+        stdio = [number if fd == -1 else fd for number, fd in enumerate((pipes[0], pipes[3], pipes[5]))]
+        words = {"words": args[3:], "folder": str(cwd or Path.cwd()), "environ": dict(env or os.environ)}
+        self.pid = _fork(json.dumps(words).encode(), stdio)
+        self._child_created = True
+        self._close_pipe_fds(*pipes)
+
+
+@cache
+def _server() -> socket.socket:
+    """Start the server; it ends when this process does."""
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with there:
+        here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST_OCTETS_MAX)
+        subprocess.Popen([sys.executable, "-m", __name__, str(there.fileno())], pass_fds=[there.fileno()], cwd=ROOT)
+    return here
+
+
+def _fork(request: bytes, stdio: list[int]) -> int:
+    """Have a daemon forked; return its process id."""
+    server, prctl = _server(), ctypes.CDLL(None).prctl
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        socket.send_fds(server, [request], stdio)
+        return int(server.recv(REQUEST_OCTETS_MAX))
+    finally:
+        prctl(PR_SET_CHILD_SUBREAPER, 0)
+
+
+def serve(requests: socket.socket) -> dict[str, Any]:
+    """Fork a daemon for each request, until there is nobody left to ask; return in each daemon, with its request."""
+    while True:
+        octets, stdio, _, _ = socket.recv_fds(requests, REQUEST_OCTETS_MAX, 3)
+        if not octets:
+            os._exit(0)
+        end, beginning = os.pipe()
+        between = os.fork()
+        if not between:
+            daemon = os.fork()
+            if daemon:
+                os.write(beginning, b"%d" % daemon)
+                os._exit(0)
+            requests.close()
+            for number, fd in enumerate(stdio):
+                os.dup2(fd, number)
+            os.closerange(3, max(end, beginning, *stdio) + 1)
+            return json.loads(octets)
+        os.waitpid(between, 0)
+        requests.send(os.read(end, 20))
+        for fd in (end, beginning, *stdio):
+            os.close(fd)
+
+
+def main() -> None:
+    """Load the daemon, become the server, and in a child the daemon."""
+    import psutil
+
+    from pybroker.control import commands
+    from pybroker.daemon import boot, main as program  # noqa: F401 - what a start loads
+    from pybroker.daemon.resources import rss
+
+    for name in commands.IN_NEED:
+        commands.load(name)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()
+    request = serve(socket.socket(fileno=int(sys.argv[1])))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environ"])
+    sys.argv = [program.__file__, *request["words"]]
+    rss.PROCESS = psutil.Process()
+    program.main()
+
+
+if __name__ == "__main__":
+    main()
