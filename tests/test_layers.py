@@ -50,7 +50,7 @@ APART = {
     "pybroker.client": ("nouns", "pybroker.wire"),
     "pybroker.spark": ("nouns", "pybroker.wire", "pybroker.client"),
     "pybroker.testing": ("nouns", "pybroker.control.codec"),
-    "pybroker.http": ("nouns", "pybroker.control.codec"),
+    "pybroker.http": ("nouns", "pybroker.control.codec", "pybroker.control.access"),
     "pybrokerctl": (
         "pybroker.control.spec",
         "pybroker.control.codec",
@@ -78,6 +78,7 @@ CLOCK_READERS = (
     "pybroker.clock",
     "pybroker.daemon",
     "pybroker.net",
+    "pybroker.http",
     "pybroker.client",
     "pybroker.spark",
     "pybroker.testing",

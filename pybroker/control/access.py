@@ -43,19 +43,39 @@ class ActingUser(NamedTuple):
 NOBODY: Final = ActingUser("")
 
 
+def sees_all(user: ActingUser) -> bool:
+    """Tell whether a user sees every virtual host, and the connections of everybody."""
+    return not {ADMINISTRATOR, MONITORING}.isdisjoint(user.tags)
+
+
+def vhosts_seen(user: ActingUser, broker: "Broker") -> tuple[str, ...]:
+    """Return the names of the virtual hosts that a user sees."""
+    # Differs from RabbitMQ: there `monitoring` shows all virtual hosts, but queues and exchanges only of those that the
+    # user may enter.
+    known = broker.users.get(user.name)
+    if sees_all(user):
+        return tuple(broker.vhosts)
+    return () if known is None else tuple(name for name in broker.vhosts if name in known.permissions)
+
+
+def tag_refusal(access: Access, user: ActingUser) -> str:
+    """Return why the user's tags do not admit to a kind of access, in RabbitMQ's words; nothing if they do."""
+    if access == "none":
+        return ""
+    tags, text = ADMITTED[access]
+    return text if tags.isdisjoint(user.tags) else ""
+
+
 def refusal(command: "Command", args: Any, user: ActingUser, broker: "Broker") -> str:
     """Return why the user may not run the command, in RabbitMQ's words; nothing if they may.
 
     The tag decides on the command. Its `vhost` argument, if there is one, must be a virtual host that the user may
     enter: administrators see and change all of them, `monitoring` sees all.
     """
-    if command.access == "none":
-        return ""
-    tags, text = ADMITTED[command.access]
-    if tags.isdisjoint(user.tags):
+    if text := tag_refusal(command.access, user):
         return text
-    sees_all = ADMINISTRATOR in user.tags or (command.effect == "read" and MONITORING in user.tags)
-    if sees_all or not hasattr(args, "vhost"):
+    is_free = ADMINISTRATOR in user.tags or (command.effect == "read" and sees_all(user))
+    if command.access == "none" or is_free or not hasattr(args, "vhost"):
         return ""
     known = broker.users.get(user.name)
     return "" if known is not None and args.vhost in known.permissions else NO_VHOST

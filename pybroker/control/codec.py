@@ -42,13 +42,15 @@ TYPE_NAMES: Final = {
 class Request(NamedTuple):
     """A caller's request: a command, its arguments by name, and whether it wants reports of progress.
 
-    `held` is the node's answer about the files that it holds still, for a command that works offline.
+    `held` is the node's answer about the files that it holds still, for a command that works offline. `session` is the
+    handle of a user who logged in over HTTP; pybrokerctl has none.
     """
 
     command: str
     args: dict[str, Any]
     progress: bool = False
     held: dict[str, Any] | None = None
+    session: str | None = None
 
 
 class BadLine(ValueError):
@@ -91,16 +93,25 @@ def decode_request(line: bytes) -> Request:
     args = request.get("args", {})
     if not isinstance(args, dict):
         raise BadLine('"args" is an object')
-    held = request.get("held")
-    return Request(request["command"], args, request.get("progress") is True, held if isinstance(held, dict) else None)
+    held, session = request.get("held"), request.get("session")
+    if not isinstance(session, str | None):
+        raise BadLine('"session" is text')
+    is_held = isinstance(held, dict)
+    return Request(request["command"], args, request.get("progress") is True, held if is_held else None, session)
 
 
 def encode_request(
-    command: str, args: Mapping[str, Any], *, progress: bool = False, held: Mapping[str, Any] | None = None
+    command: str,
+    args: Mapping[str, Any],
+    *,
+    progress: bool = False,
+    held: Mapping[str, Any] | None = None,
+    session: str | None = None,
 ) -> bytes:
     """Return the line that asks for `command`, and to be told meanwhile how far its work is."""
-    more = {"progress": True} if progress else {}
-    return encode({"command": command, "args": args, **more, **({"held": held} if held is not None else {})})
+    more: dict[str, Any] = {"progress": True} if progress else {}
+    more |= {name: value for name, value in (("held", held), ("session", session)) if value is not None}
+    return encode({"command": command, "args": args, **more})
 
 
 def table_triples(table: Mapping[str, Any]) -> list[list[Any]]:

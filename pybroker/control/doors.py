@@ -15,12 +15,14 @@ from pybroker.core.events.cause import COMMAND_USER
 class Door(NamedTuple):
     """A kind of control socket: the mode of its file, `refusal` with the reason against a caller, if any, and `user`.
 
-    `user` is the one that a caller acts as, who is given as a process and in words.
+    `user` is the one that a caller acts as, who is given as a process and in words. On one that `takes_sessions` a
+    request may carry the handle of a session, whose user it is then.
     """
 
     mode: int
     refusal: Callable[[Identity], str]
     user: Callable[[Identity, str], ActingUser]
+    takes_sessions: bool = False
 
 
 def _refuse_strangers(caller: Identity) -> str:
@@ -46,5 +48,6 @@ def _nobody(caller: Identity, called: str) -> ActingUser:
 
 # Of pybrokerctl: its callers may do everything.
 OPERATORS: Final = Door(0o600, _refuse_strangers, _operator)
-# Of pybroker-web, which may run as another user of the group: it may do what needs no tag.
-WEB: Final = Door(0o660, _refuse_other_groups, _nobody)
+# Of pybroker-web, which may run as another user of the group: it may do what needs no tag, and what the users may who
+# have logged in through it.
+WEB: Final = Door(0o660, _refuse_other_groups, _nobody, takes_sessions=True)

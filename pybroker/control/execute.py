@@ -186,10 +186,10 @@ def check_app(command: Command, controller: "Controller") -> None:
     """Raise Refused where the command wants the app in another state."""
     if command.app == "running" and controller.recovering is not None:
         text = f"the node is starting: recovering its messages, {controller.recovering} %"
-        raise Refused(f"{text}. Wait for it with 'pybrokerctl await_startup'.", EX_UNAVAILABLE)
+        raise Refused(f"{text}. Wait for it with 'pybrokerctl await_startup'.", EX_UNAVAILABLE, {"app": "starting"})
     if command.app == "running" and not controller.app_running:
         text = "this command requires the 'rabbit' app to be running on the target node."
-        raise Refused(f"{text} Start it with 'pybrokerctl start_app'.", EX_USAGE)
+        raise Refused(f"{text} Start it with 'pybrokerctl start_app'.", EX_USAGE, {"app": "stopped"})
     if command.app == "stopped" and controller.app_running:
         text = "this command requires the 'rabbit' app to be stopped on the target node."
         raise Refused(f"{text} Stop it with 'pybrokerctl stop_app'.", EX_USAGE)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from pybroker.control.spec import Work
+    from pybroker.control.web_sessions import WebSessions
     from pybroker.core.auth.expiry import CertificateFile
     from pybroker.core.events.cause import Cause
 
@@ -82,7 +83,11 @@ class Controller(Protocol):
 
     @property
     def web_settings(self) -> dict[str, Any]:
-        """Return what pybroker-web is configured to do, by section: prometheus with host, port and series_max."""
+        """Return what pybroker-web is configured to do, by section, each with host and port: prometheus, management."""
+
+    @property
+    def web_sessions(self) -> "WebSessions":
+        """Return the sessions of users who logged in over HTTP."""
 
     @property
     def certificate_files(self) -> "Sequence[CertificateFile]":

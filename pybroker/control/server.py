@@ -26,7 +26,7 @@ from pybroker.control.callers import CALLERS_MAX, Caller, Callers
 from pybroker.control.doors import OPERATORS, Door
 from pybroker.control.execute import Answer, Executor
 from pybroker.control.identity import Identity, login_uid, user_name
-from pybroker.control.spec import EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE, Progress, Refused
+from pybroker.control.spec import EX_LOGIN, EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE, Progress, Refused
 from pybroker.errors import AmqpError
 from pybroker.log_event import BUG, event
 from pybroker.version import VERSION
@@ -73,6 +73,7 @@ class ControlServer:
         self.door = door
         self._pause = pause
         self._executor = Executor(broker, controller, pause)
+        self._sessions = controller.web_sessions if door.takes_sessions else None
         self._callers = Callers()
         self._names: dict[int, str] = {}
         self._greenlets: set[gevent.Greenlet] = set()
@@ -207,8 +208,19 @@ class ControlServer:
         if len(line) > codec.REQUEST_OCTETS_MAX:
             raise Refused(f"a request is longer than {codec.REQUEST_OCTETS_MAX} octets", EX_USAGE)
         request = codec.decode_request(line)
+        if request.session is not None:
+            user = self._user_of(request.session)
         answer = self._executor.run(request.command, request.args, user, _values(lines))
         yield from _encoded(answer, request.progress)
+
+    def _user_of(self, handle: str) -> ActingUser:
+        """Return the user of a session. Raises Refused: it has ended, or is none."""
+        if self._sessions is None:
+            raise Refused("this socket takes no sessions", EX_USAGE)
+        user = self._sessions.find(handle)
+        if user is None:
+            raise Refused("the session has ended; log in again", EX_LOGIN)
+        return user
 
     def _called(self, identity: Identity) -> str:
         """Return a caller in words."""

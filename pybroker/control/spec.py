@@ -23,6 +23,8 @@ EX_UNAVAILABLE: Final = 69
 EX_SOFTWARE: Final = 70
 EX_TEMPFAIL: Final = 75
 EX_NOPERM: Final = 77
+# Beyond these: nobody is logged in so, or not any more.
+EX_LOGIN: Final = 79
 
 _T = TypeVar("_T")
 Effect = Literal["read", "write", "destroy"]

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.spec import Refused, Work
+from pybroker.control.web_sessions import WebSessions
 from pybroker.core.events.cause import Cause
 from pybroker.core.topology.exchange_declare import drop_transient
 from pybroker.daemon import loading, port_probe, snapshot_hold
@@ -40,6 +41,7 @@ class DaemonController:
     def __init__(self, daemon: "Daemon") -> None:
         self._daemon = daemon
         self._suspended = False
+        self.web_sessions = WebSessions(daemon.broker)
 
     @property
     def configuration(self) -> "Configuration":
@@ -51,7 +53,10 @@ class DaemonController:
         """Return what pybroker-web is configured to do, by section."""
         config = self._daemon.config
         prometheus = {"host": config.prometheus_host, "port": config.prometheus_port}
-        return {"prometheus": {**prometheus, "series_max": config.prometheus_series_max}}
+        return {
+            "prometheus": {**prometheus, "series_max": config.prometheus_series_max},
+            "management": None if config.management is None else config.management.document(),
+        }
 
     @property
     def app_running(self) -> bool:

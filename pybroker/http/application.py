@@ -1,108 +1,128 @@
-"""Application: requests become calls, and their results responses; WSGI.
+"""Application: the HTTP API and the pages of the web interface; WSGI.
 
-The path reaches it as it was sent, so that `%2F` in a name is no separator.
+A request finds its route by the path as it was sent, then its user, then the route's function answers. The node decides
+what the user may do and see; the route's tag only spares it the question.
 """
 
+import json
 import traceback
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
 from typing import Any, Final
 
-from werkzeug.exceptions import BadRequest, HTTPException, InternalServerError, ServiceUnavailable
-from werkzeug.routing import Map, Rule
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
 from werkzeug.wrappers import Request, Response
 
-from pybroker.http.metrics import collect
+from pybroker.control.access import ADMITTED, MANAGEMENT
+from pybroker.http import errors, pages
+from pybroker.http.browsers import guard
+from pybroker.http.call import Call
+from pybroker.http.compression import compress
+from pybroker.http.errors import HttpError
+from pybroker.http.logins import Identity, Logins
 from pybroker.http.node import Node, Refused, Unavailable
-from pybroker.text import exposition
+from pybroker.http.route import NO_LOGIN, Reply, Route, route_map
+from pybroker.http.routes import ROUTES
+from pybroker.http.settings import Management
 
-# Smaller answers are sent as they are.
-COMPRESSED_MIN: Final = 1_024
-COMPRESSION: Final = 1
-QUEUE_PATTERN_MAX: Final = 1_000
+JSON: Final = "application/json"
+ETAG_OCTETS: Final = 16
 
 Start = Callable[..., Any]
-Text = Iterator[str]
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Application:
     """Answers requests with what the node tells."""
 
-    def __init__(self, node: Node, series_max: int) -> None:
+    def __init__(self, node: Node, settings: Management) -> None:
         self._node = node
-        self._series_max = series_max
-        endpoints = {
-            "/": self._index,
-            "/metrics": self._aggregated,
-            "/metrics/per-object": self._per_object,
-            "/metrics/detailed": self._detailed,
-            "/metrics/memory-breakdown": self._memory,
-        }
-        rules = [Rule(path, endpoint=endpoint, methods=["GET"]) for path, endpoint in endpoints.items()]
-        self._map = Map(rules, strict_slashes=False)
+        self._settings = settings
+        self._logins = Logins(node, 60 * settings.session_minutes)
+        self._map = route_map((*ROUTES, *pages.ROUTES))
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         """Answer one request."""
         request = Request(environ)
-        try:
-            endpoint, _ = self._map.bind_to_environ(environ).match(method=request.method)
-            response = self._respond(request, endpoint(request))
-        except (Unavailable, Refused, collect.TooMany) as error:
-            response = _plain(ServiceUnavailable(str(error)))
-        except collect.BadPattern as error:
-            response = _plain(BadRequest(str(error)))
-        except HTTPException as error:
-            response = _plain(error)
-        except Exception:  # noqa: BLE001 - a fault of ours; its traceback goes to the log of the node
-            traceback.print_exc()
-            response = _plain(InternalServerError("pybroker-web failed at this request; the log of the node says how"))
+        request.max_content_length = self._settings.body_octets_max
+        response = self._answer(request)
+        guard(request, response, self._settings)
         return response(request.environ, start)
 
-    @staticmethod
-    def _respond(request: Request, parts: Text) -> Response:
-        """Return a text, whole before its first octet is sent: a scrape that fails half-way has no answer."""
-        octets = "".join(parts).encode()
-        response = Response(octets, content_type=exposition.CONTENT_TYPE)
-        if len(octets) >= COMPRESSED_MIN and request.accept_encodings.quality("gzip"):
-            response.set_data(_gzip(octets))
-            response.content_encoding = "gzip"
-        response.vary.add("Accept-Encoding")
-        return response
+    def _answer(self, request: Request) -> Response:
+        try:
+            return self._routed(request)
+        except HttpError as error:
+            return _error(error)
+        except Refused as refused:
+            if refused.exit_code == errors.LOGIN_ENDED:
+                return _error(errors.login_failed(asks=False))
+            return _error(errors.from_refusal(refused))
+        except Unavailable as error:
+            return _error(errors.unavailable(str(error)))
+        except RequestEntityTooLarge:
+            most = self._settings.body_octets_max
+            return _error(HttpError(413, "bad_request", f"the body of the request has more than {most} octets"))
+        except Exception:  # noqa: BLE001 - a fault of ours; its traceback goes to the log of the node
+            traceback.print_exc()
+            reason = "pybroker-web failed at this request; the log of the node says how"
+            return _error(HttpError(500, "internal_error", reason))
 
-    # -- endpoints ----------------------------------------------------------------------------------------------------
+    def _routed(self, request: Request) -> Response:
+        """Find the route and answer. Raises HttpError, Refused, Unavailable, HTTPException."""
+        found = self._map.bind_to_environ(request.environ)
+        if request.method == "OPTIONS":
+            allowed = found.allowed_methods()
+            if not allowed:
+                raise errors.not_found()
+            return Response(status=200, headers={"Allow": _allow(allowed)})
+        try:
+            route, names = found.match(method=request.method)
+        except NotFound:
+            raise errors.not_found() from None
+        except MethodNotAllowed as error:
+            headers = {"Allow": _allow(error.valid_methods or ())}
+            raise HttpError(405, "method_not_allowed", "Method Not Allowed", headers) from None
+        except HTTPException as error:
+            raise errors.bad_request(error.description or "bad request") from None
+        return _response(request, route.answer(self._call(request, route), **names))
 
-    def _index(self, _: Request) -> Text:
-        yield "pybroker: metrics for Prometheus are at\n"
-        yield from (f"{rule.rule}\n" for rule in self._map.iter_rules() if rule.rule != "/")
-
-    def _aggregated(self, _: Request) -> Text:
-        return collect.aggregated(self._node)
-
-    def _per_object(self, _: Request) -> Text:
-        return collect.per_object(self._node, self._series_max)
-
-    def _detailed(self, request: Request) -> Text:
-        families, vhosts = request.args.getlist("family"), request.args.getlist("vhost")
-        queues = request.args.getlist("queue")
-        if len(queues) > 1:
-            raise BadRequest("only one parameter 'queue' is allowed")
-        if queues and len(queues[0]) > QUEUE_PATTERN_MAX:
-            raise BadRequest("the pattern of 'queue' is too long")
-        chosen = collect.Filter(tuple(vhosts), queues[0] if queues else "")
-        return collect.detailed(self._node, families, chosen, self._series_max)
-
-    def _memory(self, _: Request) -> Text:
-        return collect.memory_breakdown(self._node)
-
-
-def _gzip(octets: bytes) -> bytes:
-    compressor = zlib.compressobj(COMPRESSION, zlib.DEFLATED, 31)
-    return compressor.compress(octets) + compressor.flush()
+    def _call(self, request: Request, route: Route) -> Call:
+        if route.tag == NO_LOGIN:
+            return Call(request, self._node, None, logins=self._logins)
+        identity = self._logins.identify(request)
+        _check_tag(route, identity)
+        return Call(request, self._node, identity, logins=self._logins)
 
 
-def _plain(error: HTTPException) -> Response:
-    response = Response(f"{error.description}\n", error.code, content_type="text/plain; charset=utf-8")
-    allowed = getattr(error, "valid_methods", None)
-    if allowed:
-        response.headers["Allow"] = ", ".join(sorted(allowed))
-    return response
+def _check_tag(route: Route, identity: Identity) -> None:
+    # Those who may not come in at all are told nothing else.
+    for access in (MANAGEMENT, route.tag):
+        tags, text = ADMITTED[access]
+        if tags.isdisjoint(identity.tags):
+            raise errors.not_authorised(text)
+
+
+def _allow(methods: Iterable[str]) -> str:
+    return ", ".join(sorted({*methods, "OPTIONS"}))
+
+
+def _response(request: Request, answer: Any) -> Response:
+    """Return what a route's function has answered, as a response."""
+    if isinstance(answer, Response):
+        return answer
+    status, document, headers = answer if isinstance(answer, Reply) else Reply(200, answer)
+    if document is None:
+        return Response(status=status, headers=dict(headers))
+    octets = _encode(document).encode()
+    response = Response(octets, status, dict(headers), content_type=JSON)
+    if status == 200:
+        response.set_etag(blake2b(octets, digest_size=ETAG_OCTETS).hexdigest(), weak=True)
+        response.make_conditional(request.environ)
+        if response.status_code == 304:
+            return response
+    return compress(request, response)
+
+
+def _error(error: HttpError) -> Response:
+    return Response(_encode(error.document), error.status, error.headers, content_type=JSON)

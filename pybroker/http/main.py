@@ -11,6 +11,7 @@ import gevent.os
 
 from pybroker import paths
 from pybroker.http.application import Application
+from pybroker.http.metrics.application import Application as MetricsApplication
 from pybroker.http.node import Node, Refused, Unavailable
 from pybroker.http.server import Server
 from pybroker.http.settings import Settings
@@ -24,7 +25,8 @@ NICE: Final = 5
 
 @click.command(
     "pybroker-web",
-    help="Answer HTTP requests about a node: metrics for Prometheus. The node starts it; under systemd, its unit does.",
+    help="Answer HTTP requests about a node: the HTTP API and its web interface, and metrics for Prometheus. The node "
+    "starts it; under systemd, its unit does.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option("--socket", "path", metavar="PATH", help="Socket of the node for this program.  [by node name]")
@@ -42,15 +44,23 @@ def command(path: str | None, node: str | None, *, until_eof: bool) -> None:
 
 
 def _serve(node: Node) -> None:
-    settings = _settings(node)
-    server = Server((settings.host, settings.port), Application(node, settings.series_max))
-    told = ""
+    """Serve metrics, and the HTTP API if there is to be one."""
+    metrics, management = _settings(node)
+    servers = [Server((metrics.host, metrics.port), MetricsApplication(node, metrics.series_max))]
+    if management is not None:
+        servers.append(Server((management.host, management.port), Application(node, management)))
+    gevent.joinall([gevent.spawn(_listen, server) for server in servers], raise_error=True)
+
+
+def _listen(server: Server) -> None:
+    """Serve one address, as soon as it is free."""
+    told, (host, port) = "", server.address
     while True:
         try:
             server.start()
             break
         except OSError as error:
-            text = f"cannot listen on {settings.host}:{settings.port} ({os.strerror(error.errno or 0)}); trying again"
+            text = f"cannot listen on {host}:{port} ({os.strerror(error.errno or 0)}); trying again"
             if text != told:
                 _tell(text)
             told = text

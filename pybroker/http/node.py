@@ -21,34 +21,38 @@ class Unavailable(Exception):
 
 
 class Refused(Exception):
-    """The node refuses what was asked of it; `exit_code` as pybrokerctl ends with."""
+    """The node refuses what was asked of it; `exit_code` as pybrokerctl ends with, `facts` for programs."""
 
-    def __init__(self, text: str, exit_code: int) -> None:
+    def __init__(self, text: str, exit_code: int, facts: Mapping[str, Any] | None = None) -> None:
         super().__init__(text)
         self.exit_code = exit_code
+        self.facts = dict(facts or {})
 
 
 class Node:
-    """Asks a node, each request on a connection that has no other. Raises Unavailable and Refused throughout."""
+    """Asks a node, each request on a connection that has no other. Raises Unavailable and Refused throughout.
+
+    A command runs as the user of the `session`, of which this is the handle; as nobody without one.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._idle: deque[_Connection] = deque(maxlen=IDLE_MAX)
 
-    def ask(self, command: str, /, **args: Any) -> Any:
+    def ask(self, command: str, session: str | None = None, /, **args: Any) -> Any:
         """Return the value that a command answers with."""
-        (answer,) = self._lines(command, args)
+        (answer,) = self._lines(command, args, session)
         return answer["value"]
 
-    def rows(self, command: str, /, **args: Any) -> Iterator[Any]:
+    def rows(self, command: str, session: str | None = None, /, **args: Any) -> Iterator[Any]:
         """Yield the rows that a command streams, each a list; read no faster than this is asked for."""
-        for line in self._lines(command, args):
+        for line in self._lines(command, args, session):
             if isinstance(line, list):
                 yield line[0]
 
-    def _lines(self, command: str, args: Mapping[str, Any]) -> Iterator[Any]:
+    def _lines(self, command: str, args: Mapping[str, Any], session: str | None) -> Iterator[Any]:
         """Yield the lines of an answer but the last."""
-        connection = self._connect(command, args)
+        connection = self._connect(codec.encode_request(command, args, session=session))
         is_whole = False
         try:
             while True:
@@ -58,7 +62,8 @@ class Node:
                     return
                 if isinstance(line, dict) and "error" in line:
                     is_whole = True
-                    raise Refused(line["error"]["text"], line["error"]["exit_code"])
+                    error = line["error"]
+                    raise Refused(error["text"], error["exit_code"], error.get("facts"))
                 yield line
         except (OSError, codec.BadLine) as error:
             raise Unavailable(f"the node does not answer: {error}") from error
@@ -68,9 +73,8 @@ class Node:
             else:
                 connection.close()
 
-    def _connect(self, command: str, args: Mapping[str, Any]) -> "_Connection":
+    def _connect(self, request: bytes) -> "_Connection":
         """Return a connection on which this was asked; an idle one may have been closed by the node meanwhile."""
-        request = codec.encode_request(command, args)
         while self._idle:
             connection = self._idle.pop()
             if connection.asks(request):

@@ -3,15 +3,37 @@
 from typing import Any, NamedTuple
 
 
-class Settings(NamedTuple):
+class Metrics(NamedTuple):
     """The address for scrapes, and how many series one may have."""
 
     host: str
     port: int
     series_max: int
 
+
+class Management(NamedTuple):
+    """The address of the HTTP API, its limits, and what it tells browsers."""
+
+    host: str
+    port: int
+    body_octets_max: int
+    session_minutes: int
+    origins: tuple[str, ...]
+    origins_age_s: int
+    transport_policy: str
+
+
+class Settings(NamedTuple):
+    """All of them; without `management` there is no HTTP API."""
+
+    metrics: Metrics
+    management: Management | None
+
     @classmethod
     def of(cls, document: Any) -> "Settings":
         """Return the settings that web_settings answers with."""
-        found = document["prometheus"]
-        return cls(found["host"], found["port"], found["series_max"])
+        management = document["management"]
+        return cls(
+            Metrics(**document["prometheus"]),
+            None if management is None else Management(**management | {"origins": tuple(management["origins"])}),
+        )

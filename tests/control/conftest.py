@@ -11,6 +11,7 @@ from pybroker.control import codec, commands
 from pybroker.control.access import ADMINISTRATOR, ActingUser
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import AwaitShown, Changed, Command, Node, Progress
+from pybroker.control.web_sessions import WebSessions
 from pybroker.core.events.cause import BROKER, COMMAND_USER, Cause
 from pybroker.core.resources.alarm import DISK, MEMORY
 from pybroker.daemon.config.difference import Change
@@ -62,7 +63,11 @@ class FakeDaemon:
         self.audited: list[bytes] = []
         self.certificate_files: tuple[Any, ...] = ()
         self.tls_versions = ("tlsv1.2", "tlsv1.3")
-        self.web_settings = {"prometheus": {"host": "127.0.0.1", "port": 15_692, "series_max": 1_000}}
+        self.web_settings = {
+            "prometheus": {"host": "127.0.0.1", "port": 15_692, "series_max": 1_000},
+            "management": None,
+        }
+        self.web_sessions = WebSessions(world.broker)
 
     def stop(self) -> None:
         self.asked.append("stop")

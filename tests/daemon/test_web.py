@@ -40,7 +40,7 @@ def port():
 @pytest.fixture
 def config(tmp_path, port):
     path = tmp_path / "web.conf"
-    path.write_text(f"prometheus.tcp.port = {port}\n")
+    path.write_text(f"prometheus.tcp.port = {port}\nmanagement.enabled = false\n")
     return path
 
 

@@ -1,37 +1,66 @@
 """A node that answers from a world without a socket, and one behind a socket."""
 
+import base64
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from werkzeug.test import Client
 
-from pybroker.control import codec
+from pybroker.control import codec, spec
+from pybroker.control.access import ActingUser
+from pybroker.control.answers import end_lines, part_lines
+from pybroker.control.execute import Executor
+from pybroker.control.spec import EX_LOGIN
+from pybroker.core.events.cause import BROKER
+from pybroker.http.application import Application
 from pybroker.http.node import Refused
+from pybroker.http.settings import Management
 from tests.control.conftest import Operator
 from tests.fakes import World
+
+NOBODY = ActingUser("")
 
 
 class FakeNode:
     """The node as pybroker-web sees it, with a broker in this process behind it."""
 
     def __init__(self, world: World) -> None:
+        self.world = world
         self.operator = Operator(world)
+        self.executor = Executor(world.broker, self.operator.daemon, lambda _: world.run())
         self.asked: list[str] = []
         self.failure: Exception | None = None
 
-    def ask(self, command, /, **args):
-        self._note(command)
-        return self.operator.ask(command, **args)
+    def ask(self, command, session=None, /, **args):
+        (line,) = self._lines(command, session, args)
+        return line["value"]
 
-    def rows(self, command, /, **args):
-        self._note(command)
-        for batch in self.operator.stream(command, **args):
-            yield from codec.decode(codec.encode(batch))
+    def rows(self, command, session=None, /, **args):
+        for line in self._lines(command, session, args):
+            if isinstance(line, list):
+                yield line[0]
 
-    def _note(self, command):
+    def _lines(self, command, session, args):
+        """Yield the lines of an answer but the last, as they come over the socket."""
         self.asked.append(command)
         if self.failure is not None:
             raise self.failure
+        user = NOBODY if session is None else self.operator.daemon.web_sessions.find(session)
+        if user is None:
+            raise Refused("the session has ended", EX_LOGIN)
+        answer = self.executor.run(command, codec.decode(codec.encode(args)), user)
+        try:
+            while True:
+                try:
+                    octets = part_lines(next(answer))
+                except StopIteration as end:
+                    yield from codec.decode_lines(end_lines(end.value))[:-1]
+                    return
+                yield from codec.decode_lines(octets) if octets else ()
+        except spec.Refused as refused:
+            raise Refused(refused.text, refused.exit_code, refused.facts) from None
 
     def refuse(self, text):
         self.failure = Refused(text, 69)
@@ -45,6 +74,53 @@ def world():
 @pytest.fixture
 def node(world):
     return FakeNode(world)
+
+
+SETTINGS = Management("127.0.0.1", 15_672, 1_000_000, 480, (), 1_800, "")
+
+
+class Api:
+    """A client of the HTTP API on this machine; `user` is name and password in one."""
+
+    def __init__(self, node: FakeNode, settings: Management = SETTINGS, address: str = "127.0.0.1") -> None:
+        self.node = node
+        self.client = Client(Application(node, settings))
+        self.address = address
+
+    def request(self, method: str, path: str, user: str | None = "guest", **more: Any) -> Any:
+        headers = dict(more.pop("headers", {}))
+        if user is not None:
+            headers["Authorization"] = f"Basic {base64.b64encode(f'{user}:{user}'.encode()).decode()}"
+        # The path as it is sent, which werkzeug's client would unquote.
+        place, _, query = path.partition("?")
+        base = {"REMOTE_ADDR": self.address, "REMOTE_PORT": "40000"}
+        environ = {"PATH_INFO": place, "QUERY_STRING": query}
+        return self.client.open(
+            "/", method=method, headers=headers, environ_base=base, environ_overrides=environ, **more
+        )
+
+    def get(self, path: str, user: str | None = "guest", status: int = 200, **more: Any) -> Any:
+        """Return the document that is answered with."""
+        response = self.request("GET", path, user, **more)
+        assert response.status_code == status, response.text
+        return response.get_json()
+
+
+@pytest.fixture
+def api(node):
+    return Api(node)
+
+
+@pytest.fixture
+def ann(world):
+    """A user with the tag management, who may enter the virtual host `other` alone; and users named after tags."""
+    world.broker.add_vhost("other", BROKER)
+    users = world.broker.users
+    users.add("ann", "ann", ("management",))
+    users.set_permissions("ann", "other", ".*", ".*", ".*")
+    for name in ("monitoring", "policymaker", "none"):
+        users.add(name, name, () if name == "none" else (name,))
+    return "ann"
 
 
 @pytest.fixture

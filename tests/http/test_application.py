@@ -1,92 +1,120 @@
-"""Requests and their responses, without a socket."""
+"""Requests find their routes, their users, and answers."""
 
 import gzip
+import json
 
 import pytest
-from werkzeug.test import Client
 
-from pybroker.http.application import Application
 from pybroker.http.node import Unavailable
+from tests.http.conftest import SETTINGS, Api
 
 
-@pytest.fixture
-def client(node):
-    return Client(Application(node, series_max=1_000))
+def test_an_answer_is_json_that_nobody_keeps(api):
+    response = api.request("GET", "/api/whoami")
+    assert response.get_json() == {"name": "guest", "tags": ["administrator"], "is_internal_user": True}
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.headers["Cache-Control"] == "no-store"
 
 
-PATHS = ("/metrics", "/metrics/per-object", "/metrics/detailed", "/metrics/memory-breakdown")
+def test_names_with_any_character_are_parts_of_a_path(api, world, peer):
+    peer.declare("a/b %u")
+    assert api.get("/api/queues/%2F/a%2Fb%20%25%75")["name"] == "a/b %u"
+    assert api.get("/api/queues/%2F/")[0]["name"] == "a/b %u"
+    api.get("/api/queues///q", status=404)
+    api.get("/api/queues/%2F/%ff", status=404)
+    api.get("/api/queues/%/q", status=404)
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_metrics_are_text_for_prometheus(client, path):
-    response = client.get(path)
-    assert (response.status_code, response.headers["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
-    assert "rabbitmq_identity_info{" in response.text
-    assert client.head(path).status_code == 200
-    assert client.get(f"{path}/").status_code == 200
+@pytest.mark.parametrize("path", ["/api/nope", "/api", "/nope", "/api/queues/a/b/c/d"])
+def test_unknown_paths(api, path):
+    assert api.get(path, user=None, status=404) == {"error": "Object Not Found", "reason": "Not Found"}
 
 
-def test_the_first_page_lists_the_others(client):
-    assert client.get("/").text.splitlines()[1:] == list(PATHS)
-
-
-def test_long_answers_are_compressed_if_the_client_likes(client, peer):
-    plain = client.get("/metrics")
-    assert "Content-Encoding" not in plain.headers
-    small = client.get("/metrics", headers={"Accept-Encoding": "gzip;q=1.0"})
-    assert (small.headers["Content-Encoding"], small.headers["Vary"]) == ("gzip", "Accept-Encoding")
-    assert len(gzip.decompress(small.data).splitlines()) == len(plain.text.splitlines())
-    assert "Content-Encoding" not in client.get("/metrics", headers={"Accept-Encoding": "gzip;q=0"}).headers
-
-
-def test_details_take_families_vhosts_and_a_pattern(client, peer):
-    for name in ("a", "b"):
-        peer.declare(name)
-    found = client.get("/metrics/detailed?family=queue_coarse_metrics&family=vhost_status&vhost=/&queue=^a").text
-    assert 'rabbitmq_detailed_queue_messages_ready{vhost="/",queue="a"} 0' in found
-    assert 'queue="b"' not in found
-    assert 'rabbitmq_cluster_vhost_status{vhost="/"} 1' in found
+def test_methods(api):
+    response = api.request("PATCH", "/api/queues", user=None)
+    assert (response.status_code, response.headers["Allow"]) == (405, "GET, HEAD, OPTIONS")
+    response = api.request("OPTIONS", "/api/queues/%2F/q", user=None)
+    assert response.status_code == 200
+    assert {"GET", "HEAD", "OPTIONS"} <= set(response.headers["Allow"].split(", "))
+    assert api.request("OPTIONS", "/api/nope", user=None).status_code == 404
+    response = api.request("HEAD", "/api/whoami")
+    assert (response.status_code, response.data) == (200, b"")
 
 
 @pytest.mark.parametrize(
-    ("query", "text"),
+    ("path", "user", "reason"),
     [
-        ("queue=(&family=queue_metrics", "the pattern of 'queue' is invalid: missing ): (\n"),
-        ("queue=a&queue=b", "only one parameter 'queue' is allowed\n"),
-        (f"queue={'a' * 1_001}", "the pattern of 'queue' is too long\n"),
+        ("/api/whoami", "none", "Not management user"),
+        ("/api/users", "none", "Not management user"),
+        ("/api/users", "ann", "Not administrator user"),
+        ("/api/users", "monitoring", "Not administrator user"),
+        ("/api/vhosts/other", "ann", "Not administrator user"),
+        ("/api/vhosts/other/permissions", "monitoring", "Not administrator user"),
+        ("/api/permissions", "policymaker", "Not administrator user"),
+        ("/api/topic-permissions", "policymaker", "Not administrator user"),
+        ("/api/parameters", "ann", "User not authorised to access object"),
+        ("/api/global-parameters", "monitoring", "User not authorised to access object"),
+        ("/api/queues/%2F", "ann", "User not authorised to access virtual host"),
+        ("/api/queues/%2F/q", "ann", "User not authorised to access virtual host"),
+        ("/api/queues/none", "ann", "User not authorised to access virtual host"),
+        ("/api/exchanges/%2F/amq.topic/bindings/source", "ann", "User not authorised to access virtual host"),
+        ("/api/consumers/%2F", "policymaker", "User not authorised to access virtual host"),
     ],
 )
-def test_a_bad_question_is_told_so(client, query, text):
-    response = client.get(f"/metrics/detailed?{query}")
-    assert (response.status_code, response.text) == (400, text)
+def test_tags_and_virtual_hosts_decide(api, ann, path, user, reason):
+    assert api.get(path, user, status=401) == {"error": "not_authorised", "reason": reason}
 
 
-def test_unknown_paths_and_methods(client):
-    assert client.get("/metric").status_code == 404
-    response = client.post("/metrics")
-    assert (response.status_code, response.headers["Allow"]) == (405, "GET, HEAD")
+def test_users_see_what_is_theirs(api, ann, world):
+    world.connect(user="ann", password="ann", vhost="other").declare("theirs")
+    world.connect().declare("others")
+    assert [each["name"] for each in api.get("/api/queues", "ann")] == ["theirs"]
+    assert [each["name"] for each in api.get("/api/queues", "monitoring")] == ["others", "theirs"]
+    assert [each["user"] for each in api.get("/api/connections", "ann")] == ["ann"]
+    assert len(api.get("/api/channels", "monitoring")) == 2
+    assert [each["name"] for each in api.get("/api/vhosts", "ann")] == ["other"]
+    assert {each["vhost"] for each in api.get("/api/bindings", "ann")} == {"other"}
+    assert {each["vhost"] for each in api.get("/api/exchanges", "ann")} == {"other"}
 
 
-def test_without_a_node_it_says_so(client, node):
+def test_whoever_is_in_may_not_see_the_connections_of_others(api, ann, peer):
+    name = api.get("/api/connections")[0]["name"].replace(" ", "%20").replace(">", "%3E")
+    for path in (f"/api/connections/{name}", f"/api/connections/{name}/channels", f"/api/channels/{name}%20(1)"):
+        api.get(path, "ann", status=404)
+        assert api.get(path)
+
+
+def test_long_answers_are_compressed(api):
+    response = api.request("GET", "/api/exchanges", headers={"Accept-Encoding": "gzip"})
+    assert (response.headers["Content-Encoding"], response.headers["Vary"]) == ("gzip", "Accept-Encoding")
+    assert len(json.loads(gzip.decompress(response.data))) == 8
+
+
+def test_an_answer_that_is_known_is_not_sent_again(api):
+    etag = api.request("GET", "/api/exchanges").headers["ETag"]
+    response = api.request("GET", "/api/exchanges", headers={"If-None-Match": etag})
+    assert (response.status_code, response.data) == (304, b"")
+
+
+def test_large_bodies_are_refused(node):
+    api = Api(node, SETTINGS._replace(body_octets_max=100))
+    response = api.request("POST", "/api/pybroker/session", user=None, data=b"x" * 101)
+    assert response.status_code == 413
+    assert response.get_json()["error"] == "bad_request"
+
+
+def test_without_a_node_it_says_so(api, node):
     node.failure = Unavailable("no node answers on /run/x.web")
-    response = client.get("/metrics")
-    assert (response.status_code, response.text) == (503, "no node answers on /run/x.web\n")
-    node.refuse("the node is starting")
-    assert client.get("/metrics").status_code == 503
+    assert api.get("/api/whoami", status=503)["reason"] == "no node answers on /run/x.web"
 
 
-def test_too_many_series_have_no_answer(node, peer):
-    for n in range(20):
-        peer.declare(f"q{n}")
-    response = Client(Application(node, series_max=100)).get("/metrics/per-object")
-    assert (response.status_code, response.text) == (
-        503,
-        "more than 100 series; ask /metrics/detailed for some families\n",
-    )
+def test_while_the_node_starts_it_says_so(api, node):
+    assert api.get("/api/queues") == []
+    node.operator.daemon.recovering = 17
+    assert "recovering its messages, 17 %" in api.get("/api/queues", status=503)["reason"]
 
 
-def test_a_fault_of_ours_is_told_and_hidden_from_the_client(client, node, capsys):
+def test_a_fault_of_ours_is_told_and_hidden_from_the_client(api, node, capsys):
     node.failure = KeyError("secret")
-    response = client.get("/metrics")
-    assert (response.status_code, "secret" in response.text) == (500, False)
+    assert "secret" not in str(api.get("/api/whoami", status=500))
     assert "KeyError: 'secret'" in capsys.readouterr().err

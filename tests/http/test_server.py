@@ -5,7 +5,7 @@ import pytest
 from gevent import socket
 
 from pybroker.http import server as server_module
-from pybroker.http.application import Application
+from pybroker.http.metrics.application import Application
 from pybroker.http.server import Server
 
 

@@ -12,7 +12,7 @@ from pybroker.amqp import sasl
 from pybroker.amqp.alive import SHORT_INTERVAL_S
 from pybroker.amqp.log_name import called
 from pybroker.amqp.states import LOGIN_VERDICT, PROTOCOL_HEADER, State, after
-from pybroker.core.auth.login import LOCAL_ONLY, Verdict
+from pybroker.core.auth.login import Verdict
 from pybroker.core.auth.permissions import check_vhost
 from pybroker.core.auth.quota import check_connection
 from pybroker.core.events import connections as connection_events
@@ -127,14 +127,11 @@ def _checked(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Verd
         return
     session.readable = True
     settings = session.broker.settings
-    if verdict.user is not None and name in settings.loopback_users and not session.peer_is_local:
-        verdict = Verdict(None, LOCAL_ONLY)
+    verdict = session.broker.logins.decide(verdict, name, session)
     if verdict.user is None:
-        _turn_away(session, name, answer_at_ms, verdict)
+        _turn_away(session, answer_at_ms, verdict)
         return
-    session.broker.logins.succeeded += 1
     session.user = verdict.user
-    connection_events.authenticated(session, name)
     session.state = after(session.state, LOGIN_VERDICT)
     session.reading_resumed()
     session.limits_offered = (settings.frame_octets_max, settings.channel_max)
@@ -149,22 +146,16 @@ def _checked(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Verd
     )
 
 
-def _turn_away(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Verdict) -> None:
+def _turn_away(session: "AmqpSession", answer_at_ms: int, verdict: Verdict) -> None:
     """Refuse: 403, or 506 if nobody had the time to look at the password."""
-    mechanism = session.auth_mechanism
-    # A certificate may name nobody; a password always comes with a name.
-    nobody = mechanism == EXTERNAL and not name
-    text = verdict.reason if nobody else f"user {name!r:.256} - {verdict.reason}"
-    is_told = session.broker.logins.refused(f"{mechanism} login refused: {text}", session, name)
-    error_text = verdict.reason if nobody else f"user '{name}' - {verdict.reason}"
-    connection_events.authenticated(session, name, error_text, audited=is_told)
     error: AmqpError
     if verdict.busy:
         # Differs from RabbitMQ: its hashes cost nothing. To be refused for good a client must have been wrong.
         error = ResourceError(f"Login was not checked: {verdict.reason}")
     else:
         error = AccessRefused(
-            f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."
+            f"Login was refused using authentication mechanism {session.auth_mechanism}. For details see the broker "
+            "logfile."
         )
     session.refuse(error, answer_at_ms)
 

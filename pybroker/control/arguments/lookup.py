@@ -17,11 +17,16 @@ if TYPE_CHECKING:
     from pybroker.core.topology.vhost import VHost
 
 
+def missing(noun: str) -> dict[str, str]:
+    """Return what programs are told of a refusal because there is no such noun."""
+    return {"missing": noun}
+
+
 def find_vhost(broker: "Broker", name: str) -> "VHost":
     """Return the virtual host. Raises Refused."""
     vhost = broker.vhosts.get(name)
     if vhost is None:
-        raise Refused(f"Virtual host '{name}' does not exist" + nearest(name, broker.vhosts))
+        raise Refused(f"Virtual host '{name}' does not exist" + nearest(name, broker.vhosts), facts=missing("vhost"))
     return vhost
 
 
@@ -30,7 +35,7 @@ def find_queue(vhost: "VHost", name: str) -> "Queue":
     queue = vhost.queues.get(name)
     if queue is None:
         text = f"queue '{name}' was not found in virtual host '{vhost.name}'"
-        raise Refused(text + nearest(name, vhost.queues))
+        raise Refused(text + nearest(name, vhost.queues), facts=missing("queue"))
     return queue
 
 
@@ -39,7 +44,7 @@ def find_exchange(vhost: "VHost", name: str) -> "Exchange":
     exchange = vhost.exchanges.get(name)
     if exchange is None:
         text = f"exchange '{name}' was not found in virtual host '{vhost.name}'"
-        raise Refused(text + nearest(name, vhost.exchanges))
+        raise Refused(text + nearest(name, vhost.exchanges), facts=missing("exchange"))
     return exchange
 
 
@@ -47,7 +52,8 @@ def find_user(broker: "Broker", name: str) -> "User":
     """Return the user. Raises Refused."""
     user = broker.users.get(name)
     if user is None:
-        raise Refused(f'User "{name}" does not exist' + nearest(name, (user.name for user in broker.users)), EX_NOUSER)
+        hint = nearest(name, (user.name for user in broker.users))
+        raise Refused(f'User "{name}" does not exist{hint}', EX_NOUSER, missing("user"))
     return user
 
 
@@ -61,5 +67,5 @@ def find_connections(broker: "Broker", name: str) -> list[Any]:
     ]
     if not found:
         text = f"no connection has the id or name {name}"
-        raise Refused(f"{text}; 'pybrokerctl list_connections pid name' lists all")
+        raise Refused(f"{text}; 'pybrokerctl list_connections pid name' lists all", facts=missing("connection"))
     return found

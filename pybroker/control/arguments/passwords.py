@@ -51,10 +51,16 @@ def decoded(text: str) -> tuple[bytes, str]:
 
 def fits(node: Node, name: str, password: str) -> bool:
     """Tell whether a password would let a user in. Raises Refused if nobody has the time to find out."""
-    verdict: Verdict = _awaited(node, lambda done: node.broker.logins.check(name, password, "", lambda: True, done))
+    verdict = verdict_of(node, name, password)
     if verdict.busy:
         raise Refused(verdict.reason, EX_TEMPFAIL)
     return verdict.user is not None
+
+
+def verdict_of(node: Node, name: str, password: str, peer: str = "") -> "Verdict":
+    """Return what becomes of a name and a password that come from a peer's address."""
+    verdict: Verdict = _awaited(node, lambda done: node.broker.logins.check(name, password, peer, lambda: True, done))
+    return verdict
 
 
 def _awaited(node: Node, start: Callable[[Callable[[Any], None]], object]) -> Any:

@@ -189,7 +189,16 @@ PLACES: Final = (
 )
 NAMES: Final = tuple(place.rpartition(".")[2] for place in PLACES)
 # Commands that pybrokerctl and pybroker-web run by themselves, on behalf of others; people do not.
-INTERNAL_PLACES: Final = ("data.hold_log", "web.node_figures", "web.object_figures", "web.web_settings")
+INTERNAL_PLACES: Final = (
+    "data.hold_log",
+    "web.login",
+    "web.logout",
+    "web.whoami",
+    "web.node_figures",
+    "web.object_figures",
+    "web.object_rows",
+    "web.web_settings",
+)
 INTERNAL: Final = tuple(place.rpartition(".")[2] for place in INTERNAL_PLACES)
 # Wanted where the process has no file descriptor left, without which no module can be imported.
 IN_NEED: Final = (

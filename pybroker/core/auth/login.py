@@ -12,18 +12,18 @@ import secrets
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from pybroker.core.auth.certificate import CertificateError, read_certificate
 from pybroker.core.auth.password import hash_password, is_slow, octets_of, password_fits
 from pybroker.core.events import connections as connection_events
+from pybroker.core.settings import EXTERNAL
 from pybroker.line_limit import LineLimit
 from pybroker.log_event import event
 
 if TYPE_CHECKING:
     from pybroker.core.auth.users import User
     from pybroker.core.broker import Broker
-    from pybroker.core.channel.state import SessionState
     from pybroker.store.worker import Worker
     from pybroker.tls_facts import TlsFacts
 
@@ -43,6 +43,49 @@ log = logging.getLogger("pybroker.connection")
 
 class Busy(Exception):
     """So much waits for the thread already that this one has to try again."""
+
+
+class LoginPeer(Protocol):
+    """The peer of a login: a session of AMQP, or a client of the HTTP API. Names as in its log and its events."""
+
+    @property
+    def broker(self) -> "Broker":
+        """Return the broker that it talks to."""
+
+    @property
+    def name(self) -> str:
+        """Return what operators know it by."""
+
+    @property
+    def protocol(self) -> str:
+        """Return the name of the protocol, for people."""
+
+    @property
+    def auth_mechanism(self) -> str:
+        """Return how it proves who it is."""
+
+    @property
+    def host(self) -> str:
+        """Return the node's address."""
+
+    @property
+    def peer_host(self) -> str:
+        """Return its own address."""
+
+    @property
+    def peer_port(self) -> int:
+        """Return its own port."""
+
+    @property
+    def peer_is_local(self) -> bool:
+        """Tell whether it is on this machine."""
+
+    @property
+    def tls(self) -> "TlsFacts | None":
+        """Return what TLS says of it."""
+
+    def log_fields(self) -> dict[str, object]:
+        """Return what the log says about it."""
 
 
 class Verdict(NamedTuple):
@@ -165,9 +208,29 @@ class Logins:
             done(Busy(BUSY))
         return algorithm
 
-    # -- lines of the log -----------------------------------------------------------------------------------------
+    # -- what becomes of them ---------------------------------------------------------------------------------------
 
-    def refused(self, text: str, session: "SessionState", user_name: str) -> bool:
+    def decide(self, verdict: Verdict, name: str, peer: "LoginPeer") -> Verdict:
+        """Return the last word on a login: counted, and told to the log, the listeners of events and the audit log.
+
+        A loopback user has to be on this machine.
+        """
+        if verdict.user is not None and name in self._broker.settings.loopback_users and not peer.peer_is_local:
+            verdict = Verdict(None, LOCAL_ONLY)
+        if verdict.user is not None:
+            self.succeeded += 1
+            connection_events.authenticated(peer, name)
+            return verdict
+        mechanism = peer.auth_mechanism
+        # A certificate may name nobody; a password always comes with a name.
+        nobody = mechanism == EXTERNAL and not name
+        text = verdict.reason if nobody else f"user {name!r:.256} - {verdict.reason}"
+        is_told = self.refused(f"{mechanism} login refused: {text}", peer, name)
+        error_text = verdict.reason if nobody else f"user '{name}' - {verdict.reason}"
+        connection_events.authenticated(peer, name, error_text, audited=is_told)
+        return verdict
+
+    def refused(self, text: str, session: "LoginPeer", user_name: str) -> bool:
         """Count and log a login that was refused; of a flood so many lines a second, and then how many there were.
 
         Return whether it was one of these: the audit log has the same ones.

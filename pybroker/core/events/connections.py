@@ -28,6 +28,10 @@ def erlang_host(host: str) -> str:
         return host
 
 
+def _erlang_protocol(name: str) -> str:
+    return "{0,9,1}" if name == "AMQP 0-9-1" else name
+
+
 def _named(session: Any) -> dict[str, str]:
     name = session.client_properties.get("connection_name")
     return {"user_provided_name": name} if isinstance(name, str) else {}
@@ -79,7 +83,7 @@ def connection_created(session: Any) -> None:
         "ssl_key_exchange": tls.key_exchange if tls else "",
         "ssl_cipher": tls.cipher if tls else "",
         "ssl_hash": tls.hash if tls else "",
-        "protocol": "{0,9,1}",
+        "protocol": _erlang_protocol(session.protocol),
         "user": session.user.name,
         "vhost": session.vhost.name,
         "timeout": session.heartbeat_s,
@@ -126,7 +130,7 @@ def authenticated(session: Any, name: str, error: str = "", *, audited: bool = T
         "connection_name": session.name,
         "peer_host": erlang_host(session.peer_host),
         "peer_port": session.peer_port,
-        "protocol": "{0,9,1}",
+        "protocol": _erlang_protocol(session.protocol),
         "auth_mechanism": session.auth_mechanism,
         "ssl": session.tls is not None,
         **_identity(session),

@@ -8,14 +8,16 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from pybroker import paths
 from pybroker.core.settings import Settings
-from pybroker.daemon.config import external, new_vhosts, tls_options
+from pybroker.daemon.config import external, management_options, new_vhosts, tls_options
 from pybroker.daemon.config.conf_file import PROBLEMS_MAX, Assignment
 from pybroker.daemon.config.keys import AUDIT_FILE, KEYS, LIMITS, explain_unknown, find_key, is_secret
+from pybroker.daemon.config.management_options import ManagementOptions
 from pybroker.daemon.config.options import Options
 from pybroker.daemon.config.tls_options import TlsOptions
 from pybroker.daemon.config.values import Address, Network
@@ -63,6 +65,7 @@ class Config:
     telemetry_interval_ms: int = 10_000
     telemetry_retention_days: int = 7
     web: bool = True  # whether there is a pybroker-web
+    management: ManagementOptions | None = field(default_factory=partial(management_options.gather, {}))
     prometheus_host: str = "127.0.0.1"
     prometheus_port: int = 15_692
     prometheus_series_max: int = 500_000
@@ -183,6 +186,7 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
     config.warnings += external.find_oddities(
         settings.auth_mechanisms, has_tls=bool(config.ssl), has_plain=bool(config.tcp or config.unix)
     )
+    config.management = management_options.gather(given)
     config.tls, tls_faults = tls_options.gather(given, config.assignments)
     faults += tls_faults
     if faults:

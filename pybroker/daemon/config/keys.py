@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from pybroker.core.auth.certificate import LOGIN_FROM, NAME_TYPES
 from pybroker.core.auth.password import ALGORITHMS, ARGON2ID
 from pybroker.core.settings import AUTH_MECHANISMS, MESSAGE_OCTETS_CEILING
-from pybroker.daemon.config import new_vhosts, tls_options, values
+from pybroker.daemon.config import management_options, new_vhosts, tls_options, values
 from pybroker.daemon.config.rabbitmq_keys import find_reason
 from pybroker.daemon.config.values import Parser
 
@@ -172,6 +172,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "log.journald": Key("false", values.boolean, ".journald", RESTART),
     "log.journald.level": Key("info", values.one_of(LOG_LEVELS), ".journald_level", RELOAD),
     "web.enabled": Key("true", values.boolean, ".web", RESTART),
+    **{name: Key(default, parse, "", RESTART) for name, (default, parse) in management_options.KEYS.items()},
     "prometheus.tcp.ip": Key("127.0.0.1", values.text_value, ".prometheus_host", RESTART),
     "prometheus.tcp.port": Key("15692", values.whole_number(0, 65_535), ".prometheus_port", RESTART),
     "prometheus.series_max": Key("500000", values.whole_number(1_000, 100_000_000), ".prometheus_series_max", RESTART),

@@ -65,7 +65,7 @@ REASONS: Final = {
     "mirroring_sync_max_throughput": _CLUSTER,
     "queue_master_locator": _CLUSTER,
     "queue_leader_locator": _CLUSTER,
-    "management": _PLUGIN,
+    "management": _LATER + "pybroker.conf(5) lists the supported keys of the HTTP API",
     "management_agent": _PLUGIN,
     "prometheus": _LATER + "pybroker.conf(5) lists the supported keys of metrics",
     "mqtt": _PLUGIN,

@@ -7,9 +7,10 @@ from pybroker.control.spec import Column, ColumnsArg, Command, Node, VHostArg
 from pybroker.listing import as_they_were
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pybroker.core.routing.binding import Binding
+    from pybroker.core.topology.vhost import VHost
 
 
 class Args(NamedTuple):
@@ -20,8 +21,13 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> "Iterable[Binding]":
-    """Yield the bindings, exchange by exchange."""
-    for exchange in list(find_vhost(node.broker, args.vhost).exchanges.values()):
+    """Return the bindings, exchange by exchange."""
+    return of_vhost(find_vhost(node.broker, args.vhost))
+
+
+def of_vhost(vhost: "VHost") -> "Iterator[Binding]":
+    """Yield the bindings of a virtual host, exchange by exchange."""
+    for exchange in list(vhost.exchanges.values()):
         # Rows of the default exchange are made one by one: a list of very many would hold up everybody.
         yield from as_they_were(exchange.bindings()) if exchange.name else exchange.bindings()
 

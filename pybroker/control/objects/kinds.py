@@ -1,0 +1,25 @@
+"""The table of kinds."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pybroker.control.objects import access, clients, rules, topology
+from pybroker.control.objects.kind import Kind
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "queue": topology.QUEUES,
+    "exchange": topology.EXCHANGES,
+    "binding": topology.BINDINGS,
+    "vhost": topology.VHOSTS,
+    "connection": clients.CONNECTIONS,
+    "channel": clients.CHANNELS,
+    "consumer": clients.CONSUMERS,
+    "user": access.USERS,
+    "permission": access.PERMISSIONS,
+    "topic_permission": access.TOPIC_PERMISSIONS,
+    "policy": rules.POLICIES,
+    "operator_policy": rules.OPERATOR_POLICIES,
+    "parameter": rules.PARAMETERS,
+    "global_parameter": rules.GLOBAL_PARAMETERS,
+    "limit": rules.LIMITS,
+}

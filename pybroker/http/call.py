@@ -1,0 +1,101 @@
+"""Call: one request to the HTTP API, and the node as its user sees it."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from werkzeug.datastructures import MultiDict
+from werkzeug.wrappers import Request
+
+from pybroker.http.errors import LOGIN_ENDED, bad_request
+from pybroker.http.node import Node, Refused
+
+if TYPE_CHECKING:
+    from pybroker.http.logins import Identity, Logins
+
+# Of X-Reason: it goes into the log, and to the peer of a connection that is closed.
+REASON_OCTETS_MAX: Final = 255
+EMPTY: Final = frozenset({b"", b"null", b"undefined"})
+
+_T = TypeVar("_T")
+
+
+class Call:
+    """A request, and the `identity` of its user: None if its route asks for no login."""
+
+    def __init__(self, request: Request, node: Node, identity: "Identity | None", logins: "Logins") -> None:
+        self.request = request
+        self.identity = identity
+        self.logins = logins
+        self._node = node
+
+    @property
+    def query(self) -> MultiDict[str, str]:
+        """Return the parameters behind the question mark."""
+        return self.request.args
+
+    def flag(self, name: str) -> bool:
+        """Tell whether a parameter says true."""
+        return self.query.get(name, "") == "true"
+
+    def ask(self, command: str, /, **args: Any) -> Any:
+        """Return what a command answers, run by the user. Raises Refused, Unavailable, HttpError."""
+        try:
+            return self._node.ask(command, self._handle, **args)
+        except Refused as refused:
+            self._log_in_again(refused)
+        return self._node.ask(command, self._handle, **args)
+
+    def rows(self, command: str, /, **args: Any) -> Iterator[Any]:
+        """Return the rows that a command streams, run by the user. Raises Refused, Unavailable, HttpError."""
+        try:
+            return self._first_rows(command, args)
+        except Refused as refused:
+            self._log_in_again(refused)
+        return self._first_rows(command, args)
+
+    def _first_rows(self, command: str, args: dict[str, Any]) -> Iterator[Any]:
+        """Return rows of which the first has come: refusals are raised here."""
+        rows = self._node.rows(command, self._handle, **args)
+        found = next(rows, rows)
+        return iter(()) if found is rows else _chained(found, rows)
+
+    @property
+    def _handle(self) -> str | None:
+        return None if self.identity is None else self.identity.handle
+
+    def _log_in_again(self, refused: Refused) -> None:
+        """Begin another session in place of one that has ended. Raises the refusal of anything else, HttpError."""
+        if refused.exit_code != LOGIN_ENDED or self.identity is None:
+            raise refused
+        self.identity = self.logins.renew(self.request)
+
+    def document(self) -> Any:
+        """Return the body, which is JSON; nothing, `null` and `undefined` are an empty object. Raises HttpError."""
+        octets = self.request.get_data()
+        if octets.strip() in EMPTY:
+            return {}
+        try:
+            return json.loads(octets)
+        except (ValueError, RecursionError):
+            raise bad_request("not_json") from None
+
+    def fields(self) -> dict[str, Any]:
+        """Return the body, which is a JSON object. Raises HttpError."""
+        found = self.document()
+        if not isinstance(found, dict):
+            raise bad_request("not_json")
+        return found
+
+    @property
+    def reason(self) -> str:
+        """Return what the header X-Reason says, or RabbitMQ's text without one. Raises HttpError."""
+        text = self.request.headers.get("X-Reason") or "Closed via management plugin"
+        if len(text.encode()) > REASON_OCTETS_MAX or not text.isprintable():
+            raise bad_request(f"X-Reason has more than {REASON_OCTETS_MAX} octets, or control characters")
+        return text
+
+
+def _chained(first: _T, rest: Iterator[_T]) -> Iterator[_T]:
+    yield first
+    yield from rest

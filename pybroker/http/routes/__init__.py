@@ -1,0 +1,20 @@
+"""The routes of the HTTP API, a table in a file for each noun.
+
+A new route is a row in the table of its noun, a row in pybroker-http(7), and a test. Its function gets a Call, and the
+parts of the path by name.
+"""
+
+from typing import Final
+
+from pybroker.http.routes import bindings, clients, exchanges, queues, rules, session, users, vhosts
+
+ROUTES: Final = (
+    *vhosts.ROUTES,
+    *users.ROUTES,
+    *exchanges.ROUTES,
+    *queues.ROUTES,
+    *bindings.ROUTES,
+    *clients.ROUTES,
+    *rules.ROUTES,
+    *session.ROUTES,
+)

@@ -1,0 +1,61 @@
+"""Bindings, of all virtual hosts, of one, and between two ends."""
+
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote_plus
+
+from pybroker.control.access import MANAGEMENT
+from pybroker.http import lists
+from pybroker.http.errors import not_found
+from pybroker.http.route import Route
+from pybroker.http.routes.exchanges import exchange_name
+from pybroker.http.shapes import BINDING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pybroker.http.call import Call
+    from pybroker.http.lists import Document
+
+KINDS: Final = {"q": "queue", "e": "exchange"}
+
+
+def _list(call: "Call", vhost: str | None = None) -> Any:
+    return lists.answer(call, BINDING.documents(call, vhost), lists.BINDING_SORT)
+
+
+def _between(call: "Call", vhost: str, source: str, kind: str, destination: str) -> "Iterator[Document]":
+    """Yield the bindings from an exchange to a queue (`q`) or an exchange (`e`). Raises HttpError."""
+    if kind not in KINDS:
+        raise not_found()
+    source = exchange_name(source)
+    destination = destination if kind == "q" else exchange_name(destination)
+    ends = (source, KINDS[kind], destination)
+    for each in BINDING.documents(call, vhost):
+        if (each["source"], each["destination_type"], each["destination"]) == ends:
+            yield each
+
+
+def _list_between(call: "Call", vhost: str, source: str, kind: str, destination: str) -> Any:
+    return lists.answer(call, _between(call, vhost, source, kind, destination), lists.BINDING_SORT)
+
+
+def _get(call: "Call", vhost: str, source: str, kind: str, destination: str, key: str) -> "Document":
+    for each in _between(call, vhost, source, kind, destination):
+        if each["properties_key"] == key or _parts(each["properties_key"]) == _parts(key):
+            return each
+    raise not_found()
+
+
+def _parts(key: str) -> tuple[str, str]:
+    """Return routing key and hash: clients may have left out to escape a key once more as a part of the path."""
+    routing_key, _, digest = key.partition("~")
+    return unquote_plus(routing_key), digest
+
+
+_ENDS: Final = "/api/bindings/<vhost>/e/<source>/<kind>/<destination>"
+ROUTES: Final = (
+    Route("GET", "/api/bindings", MANAGEMENT, _list),
+    Route("GET", "/api/bindings/<vhost>", MANAGEMENT, _list),
+    Route("GET", _ENDS, MANAGEMENT, _list_between),
+    Route("GET", f"{_ENDS}/<key>", MANAGEMENT, _get),
+)

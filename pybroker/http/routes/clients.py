@@ -1,0 +1,72 @@
+"""Connections, channels and consumers; of those without the tag monitoring their own."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.control.access import MANAGEMENT
+from pybroker.http import lists
+from pybroker.http.errors import not_found
+from pybroker.http.route import Route
+from pybroker.http.shapes import CHANNEL, CONNECTION, CONSUMER
+
+if TYPE_CHECKING:
+    from pybroker.http.call import Call
+    from pybroker.http.lists import Document
+
+
+def _shown(document: "Document") -> "Document":
+    return {**document, "type": "network"}
+
+
+def _channel_shown(document: "Document") -> "Document":
+    document["confirm"] = document.pop("confirm_mode")
+    return document
+
+
+def _connections(call: "Call") -> Any:
+    return lists.answer(call, map(_shown, CONNECTION.documents(call)))
+
+
+def _connection(call: "Call", name: str) -> "Document":
+    found = CONNECTION.one(call, name)
+    if found is None:
+        raise not_found()
+    return _shown(found)
+
+
+def _of_user(call: "Call", user: str) -> Any:
+    found = (_shown(each) for each in CONNECTION.documents(call) if each["user"] == user)
+    return lists.answer(call, found)
+
+
+def _channels_of(call: "Call", name: str) -> Any:
+    _connection(call, name)
+    found = (_channel_shown(each) for each in CHANNEL.documents(call) if each["connection_details"]["name"] == name)
+    return lists.answer(call, found)
+
+
+def _channels(call: "Call") -> Any:
+    return lists.answer(call, map(_channel_shown, CHANNEL.documents(call)))
+
+
+def _channel(call: "Call", name: str) -> "Document":
+    found = CHANNEL.one(call, name)
+    if found is None:
+        raise not_found()
+    consumers = [each for each in CONSUMER.documents(call) if each["channel_details"]["name"] == name]
+    return {**_channel_shown(found), "consumer_details": consumers}
+
+
+def _consumers(call: "Call", vhost: str | None = None) -> Any:
+    return lists.answer(call, CONSUMER.documents(call, vhost), ("queue.vhost", "queue.name", "consumer_tag"))
+
+
+ROUTES: Final = (
+    Route("GET", "/api/connections", MANAGEMENT, _connections),
+    Route("GET", "/api/connections/<name>", MANAGEMENT, _connection),
+    Route("GET", "/api/connections/<name>/channels", MANAGEMENT, _channels_of),
+    Route("GET", "/api/connections/username/<user>", MANAGEMENT, _of_user),
+    Route("GET", "/api/channels", MANAGEMENT, _channels),
+    Route("GET", "/api/channels/<name>", MANAGEMENT, _channel),
+    Route("GET", "/api/consumers", MANAGEMENT, _consumers),
+    Route("GET", "/api/consumers/<vhost>", MANAGEMENT, _consumers),
+)

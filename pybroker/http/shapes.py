@@ -1,0 +1,154 @@
+"""Shapes: facts of objects, as the node tells them, as documents of RabbitMQ's management interface."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from pybroker.http.call import Call
+    from pybroker.http.lists import Document
+
+STATS: Final = ("ack", "deliver", "deliver_get", "deliver_no_ack", "get", "get_empty", "get_no_ack", "redeliver")
+PUBLISHER_STATS: Final = ("confirm", "drop_unroutable", "publish", "return_unroutable")
+LENGTHS: Final = ("messages", "messages_ready", "messages_unacknowledged")
+
+
+class Shape(NamedTuple):
+    """A form of documents of one kind of object.
+
+    `facts` are members that have the names of their facts, `renamed` others: member -> fact. An empty text among the
+    `optional` ones is null. `stats` are counters, in `message_stats` if any of them counted anything.
+    """
+
+    kind: str
+    facts: tuple[str, ...]
+    stats: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = {}
+    optional: frozenset[str] = frozenset()
+
+    def documents(
+        self, call: "Call", only: str | None = None, keys: Sequence[Sequence[str]] = ()
+    ) -> "Iterator[Document]":
+        """Yield documents of all that the user sees, of one virtual host, or by keys. Raises HttpError, Refused."""
+        names = (*self.facts, *self.renamed.values(), *self.stats)
+        args: dict[str, Any] = {"kind": self.kind, "facts": names}
+        if only is not None:
+            args["only"] = only
+        if keys:
+            args |= {"keys": [part for key in keys for part in key], "key_parts": len(keys[0])}
+        return map(self._document, call.rows("object_rows", **args))
+
+    def _document(self, row: Sequence[Any]) -> "Document":
+        count = len(row) - len(self.stats)
+        document = dict(zip((*self.facts, *self.renamed), row[:count], strict=True))
+        for name in self.optional:
+            if document[name] == "":
+                document[name] = None
+        stats = dict(zip(self.stats, row[count:], strict=True))
+        if any(stats.values()):
+            document["message_stats"] = stats
+        return document
+
+    def one(self, call: "Call", *key: str, only: str | None = None) -> "Document | None":
+        """Return the document of a key; None if the user sees no such object. Raises HttpError, Refused."""
+        return next(self.documents(call, only, [key]), None)
+
+
+_POLICIES: Final = ("effective_policy_definition", "operator_policy", "policy")
+_QUEUE_BASICS: Final = (
+    *("arguments", "auto_delete", "consumers", "durable", *_POLICIES, "exclusive", *LENGTHS, "memory"),
+    *("message_bytes", "name", "node", "state", "type", "vhost"),
+)
+_QUEUE_STATS: Final = (*STATS, "publish", "disk_reads", "disk_writes")
+QUEUE: Final = Shape(
+    "queue",
+    (
+        *_QUEUE_BASICS,
+        *("consumer_capacity", "consumer_utilisation", "exclusive_consumer_tag", "single_active_consumer_tag"),
+        *("head_message_timestamp", "head_age_ms", "messages_delayed", "paused"),
+        *("message_bytes_paged_out", "message_bytes_persistent", "message_bytes_ram", "message_bytes_ready"),
+        *("message_bytes_unacknowledged", "messages_paged_out", "messages_persistent", "messages_ram"),
+        *("messages_ready_ram", "messages_unacknowledged_ram"),
+    ),
+    _QUEUE_STATS,
+    {"owner_pid_details": "owner", "user_who_performed_action": "user"},
+    frozenset({*_POLICIES[1:], "exclusive_consumer_tag", "single_active_consumer_tag", "head_message_timestamp"}),
+)
+QUEUE_BASICS: Final = Shape("queue", _QUEUE_BASICS, _QUEUE_STATS, optional=frozenset(_POLICIES[1:]))
+# Without statistics, and with totals alone.
+QUEUE_NAMES: Final = Shape(
+    "queue",
+    ("arguments", "auto_delete", "durable", "exclusive", "name", "node", "policy", "state", "type", "vhost"),
+    optional=frozenset({"policy"}),
+)
+QUEUE_TOTALS: Final = QUEUE_NAMES._replace(facts=(*QUEUE_NAMES.facts, *LENGTHS))
+EXCHANGE: Final = Shape(
+    "exchange",
+    ("arguments", "auto_delete", "durable", "internal", "name", "policy", "type", "vhost"),
+    ("publish_in", "publish_out", "confirm", "drop_unroutable", "return_unroutable"),
+    {"user_who_performed_action": "user"},
+    frozenset({"policy"}),
+)
+BINDING: Final = Shape(
+    "binding",
+    ("arguments", "properties_key", "routing_key", "vhost"),
+    renamed={"destination": "destination_name", "destination_type": "destination_kind", "source": "source_name"},
+)
+VHOST: Final = Shape(
+    "vhost",
+    (
+        *("cluster_state", "default_queue_type", "description", "metadata", "name", "protected_from_deletion"),
+        *("tags", "tracing", "recv_oct", "send_oct", *LENGTHS),
+    ),
+    (*STATS, *PUBLISHER_STATS),
+)
+CONNECTION: Final = Shape(
+    "connection",
+    (
+        *(
+            "auth_mechanism",
+            "channel_max",
+            "channels",
+            "client_properties",
+            "connected_at",
+            "frame_max",
+            "host",
+            "name",
+        ),
+        *("node", "peer_cert_issuer", "peer_cert_subject", "peer_cert_validity", "peer_host", "peer_port", "port"),
+        *("recv_cnt", "recv_oct", "send_cnt", "send_oct", "send_pend", "ssl", "ssl_cipher", "ssl_hash"),
+        *("ssl_key_exchange", "ssl_protocol", "state", "timeout", "user", "user_provided_name", "vhost"),
+        *("last_blocked_by", "last_blocked_age", "last_blocked_cause", "protocol"),
+    ),
+    renamed={"user_who_performed_action": "user"},
+    optional=frozenset(
+        {
+            *("peer_cert_issuer", "peer_cert_subject", "peer_cert_validity", "ssl_cipher", "ssl_hash"),
+            *("ssl_key_exchange", "ssl_protocol"),
+        }
+    ),
+)
+CHANNEL: Final = Shape(
+    "channel",
+    (
+        *("acks_uncommitted", "confirm_mode", "connection_details", "consumer_count", "global_prefetch_count"),
+        *("messages_unacknowledged", "messages_uncommitted", "messages_unconfirmed", "name", "node", "number"),
+        *("prefetch_count", "state", "transactional", "user", "vhost"),
+    ),
+    (*STATS, *PUBLISHER_STATS),
+    {"user_who_performed_action": "user"},
+)
+CONSUMER: Final = Shape(
+    "consumer",
+    (
+        *("ack_required", "active", "activity_status", "arguments", "consumer_tag", "exclusive", "prefetch_count"),
+        *("queue", "channel_details"),
+    ),
+)
+USER: Final = Shape("user", ("hashing_algorithm", "limits", "password_hash", "tags"), renamed={"name": "user"})
+PERMISSION: Final = Shape("permission", ("configure", "read", "user", "vhost", "write"))
+TOPIC_PERMISSION: Final = Shape("topic_permission", ("exchange", "read", "user", "vhost", "write"))
+POLICY: Final = Shape("policy", ("apply-to", "definition", "name", "pattern", "priority", "vhost"))
+OPERATOR_POLICY: Final = POLICY._replace(kind="operator_policy")
+PARAMETER: Final = Shape("parameter", ("component", "name", "value", "vhost"))
+GLOBAL_PARAMETER: Final = Shape("global_parameter", ("name", "value"))
+LIMIT: Final = Shape("limit", ("value", "vhost"))

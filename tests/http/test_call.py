@@ -1,0 +1,48 @@
+"""One request, and the node as its user sees it."""
+
+import pytest
+from werkzeug.test import EnvironBuilder
+from werkzeug.wrappers import Request
+
+from pybroker.http.call import Call
+from pybroker.http.errors import HttpError
+from pybroker.http.logins import Logins
+
+
+def call(node, identity=None, **more):
+    return Call(Request(EnvironBuilder(**more).get_environ()), node, identity, Logins(node, 100))
+
+
+@pytest.mark.parametrize("octets", [b"", b" ", b"null", b"undefined", b"{}"])
+def test_no_body_is_an_empty_object(node, octets):
+    assert call(node, data=octets).document() == {}
+
+
+@pytest.mark.parametrize("octets", [b"{", b"\xff", b"[" * 100_000])
+def test_bodies_are_json(node, octets):
+    with pytest.raises(HttpError, match="not_json") as caught:
+        call(node, data=octets).document()
+    assert caught.value.status == 400
+
+
+def test_fields_are_those_of_an_object(node):
+    assert call(node, data=b'{"a":1}').fields() == {"a": 1}
+    with pytest.raises(HttpError, match="not_json"):
+        call(node, data=b"[1]").fields()
+
+
+def test_the_reason_is_bounded(node):
+    assert call(node).reason == "Closed via management plugin"
+    assert call(node, headers={"X-Reason": "update"}).reason == "update"
+    for text in ("x" * 256, "a\tb", "a\x1b[31m"):
+        with pytest.raises(HttpError, match="X-Reason"):
+            _ = call(node, headers={"X-Reason": text}).reason
+
+
+def test_a_session_that_has_ended_is_begun_anew_by_the_password(api, node, world):
+    assert api.get("/api/queues") == []
+    world.advance(121_000)
+    assert api.get("/api/queues") == []
+    assert node.asked.count("login") == 2
+    world.broker.users.clear_password("guest")
+    api.get("/api/queues", status=401)
