@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pybroker.core.settings import AUTH_MECHANISMS, EXTERNAL
+from pybroker.core.auth.certificate import EXTERNAL
+from pybroker.core.settings import AUTH_MECHANISMS
 from pybroker.errors import CommandInvalid, ProtocolSyntaxError
 from pybroker.wire.table import decode_table
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pybroker.core.auth.certificate import EXTERNAL
 from pybroker.core.auth.password import ARGON2ID
 from pybroker.core.resources.resource_limits import ResourceLimits
 
 # RabbitMQ's ceiling: what an operator may configure at most (rabbit.hrl MAX_MSG_SIZE).
 MESSAGE_OCTETS_CEILING: Final = 536_870_912
-# The SASL mechanisms that there are. EXTERNAL: the peer's certificate says who it is.
-EXTERNAL: Final = "EXTERNAL"
+# The SASL mechanisms that there are.
 AUTH_MECHANISMS: Final = ("PLAIN", "AMQPLAIN", EXTERNAL)
 
 

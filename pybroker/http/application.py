@@ -96,7 +96,7 @@ class Application:
 
 
 def _check_tag(route: Route, identity: Identity) -> None:
-    # Those who may not come in at all are told nothing else.
+    # Nothing else is said to users who may not come in at all.
     for access in (MANAGEMENT, route.tag):
         tags, text = ADMITTED[access]
         if tags.isdisjoint(identity.tags):

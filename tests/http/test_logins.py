@@ -1,4 +1,4 @@
-"""Whose request it is."""
+"""The user of each request."""
 
 import pytest
 from werkzeug.test import EnvironBuilder

@@ -12,11 +12,12 @@ from pybroker.amqp import sasl
 from pybroker.amqp.alive import SHORT_INTERVAL_S
 from pybroker.amqp.log_name import called
 from pybroker.amqp.states import LOGIN_VERDICT, PROTOCOL_HEADER, State, after
+from pybroker.core.auth.certificate import EXTERNAL
 from pybroker.core.auth.login import Verdict
 from pybroker.core.auth.permissions import check_vhost
 from pybroker.core.auth.quota import check_connection
 from pybroker.core.events import connections as connection_events
-from pybroker.core.settings import EXTERNAL, MESSAGE_OCTETS_CEILING
+from pybroker.core.settings import MESSAGE_OCTETS_CEILING
 from pybroker.errors import (
     AccessRefused,
     AmqpError,

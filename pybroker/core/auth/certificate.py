@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from pybroker.tls_facts import TlsFacts
 
+# The SASL mechanism: the peer's certificate says who it is.
+EXTERNAL: Final = "EXTERNAL"
 DISTINGUISHED_NAME: Final = "distinguished_name"
 COMMON_NAME: Final = "common_name"
 ALTERNATIVE_NAME: Final = "subject_alternative_name"

@@ -14,10 +14,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from pybroker.core.auth.certificate import CertificateError, read_certificate
+from pybroker.core.auth.certificate import EXTERNAL, CertificateError, read_certificate
 from pybroker.core.auth.password import hash_password, is_slow, octets_of, password_fits
 from pybroker.core.events import connections as connection_events
-from pybroker.core.settings import EXTERNAL
 from pybroker.line_limit import LineLimit
 from pybroker.log_event import event
 

@@ -71,7 +71,7 @@ def read_conf_file(path: Path) -> tuple[list[Assignment], list[str]]:
 def parse_conf(octets: bytes, name: str) -> tuple[list[Assignment], list[str]]:
     """Return the assignments in the octets of the file `name`, in either form, and a sentence for each fault."""
     if _CLASSIC.match(octets):
-        from pybroker.daemon.config.classic_config import parse_classic  # noqa: PLC0415 - for those who have such a file
+        from pybroker.daemon.config.classic.classic_config import parse_classic  # noqa: PLC0415 - for those who have such a file
 
         return parse_classic(octets, name)
     return _parse_lines(octets, name)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from pybroker.daemon.config.classic_rules import RULES
+from pybroker.daemon.config.classic.classic_rules import RULES
 from pybroker.daemon.config.conf_file import Assignment
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.config.environment import HIDDEN, effective

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from pybroker.core.settings import EXTERNAL
+from pybroker.core.auth.certificate import EXTERNAL
 from pybroker.daemon.config.conf_file import Assignment
 
 # The keys that make a login by certificate safe, and their values.

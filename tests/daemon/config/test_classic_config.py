@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pybroker.core.resources.resource_limits import TotalMemory
-from pybroker.daemon.config.classic_config import parse_classic
-from pybroker.daemon.config.classic_rules import RULES
+from pybroker.daemon.config.classic.classic_config import parse_classic
+from pybroker.daemon.config.classic.classic_rules import RULES
 from pybroker.daemon.config.conf_file import parse_conf
 from pybroker.daemon.config.config import ConfigError, configure
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pybroker.daemon.config.classic_rules import RULES
+from pybroker.daemon.config.classic.classic_rules import RULES
 from pybroker.daemon.config.conf_file import parse_conf
 from pybroker.daemon.config.config import configure
 from pybroker.daemon.config.keys import KEYS, find_key

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from pybroker.core.auth.password import SHA512
 from pybroker.core.resources.resource_limits import ASSUMED, TotalMemory
 from pybroker.core.settings import Settings
-from pybroker.daemon.config.classic_rules import RULES
+from pybroker.daemon.config.classic.classic_rules import RULES
 from pybroker.daemon.config.conf_file import Assignment, parse_conf
 from pybroker.daemon.config.config import Config, ConfigError, configure
 from pybroker.daemon.config.keys import KEYS

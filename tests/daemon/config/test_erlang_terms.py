@@ -7,8 +7,8 @@ import string
 import pytest
 from hypothesis import given, strategies as st
 
-from pybroker.daemon.config.erlang_terms import DEPTH_MAX, Atom, Term, read_term
-from pybroker.daemon.config.erlang_tokens import TermsError
+from pybroker.daemon.config.classic.erlang_terms import DEPTH_MAX, Atom, Term, read_term
+from pybroker.daemon.config.classic.erlang_tokens import TermsError
 
 
 def plain(term):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pybroker.daemon.config.erlang_tokens import TermsError, Tokens
+from pybroker.daemon.config.classic.erlang_tokens import TermsError, Tokens
 
 
 def words(text):

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from pybroker.daemon.config.classic_rules import RULES
+from pybroker.daemon.config.classic.classic_rules import RULES
 from pybroker.daemon.config.keys import KEYS
 from pybroker.daemon.config.rabbitmq_keys import REASONS, find_application_reason, find_classic_reason, find_reason
 

@@ -7,10 +7,10 @@ other setting is refused with its reason, and so is each other application unles
 import difflib
 from collections.abc import Iterator
 
-from pybroker.daemon.config.classic_rules import RULES, Wrong, pair
+from pybroker.daemon.config.classic.classic_rules import RULES, Wrong, pair
+from pybroker.daemon.config.classic.erlang_terms import Term, read_term
+from pybroker.daemon.config.classic.erlang_tokens import TermsError
 from pybroker.daemon.config.conf_file import PROBLEMS_MAX, Assignment
-from pybroker.daemon.config.erlang_terms import Term, read_term
-from pybroker.daemon.config.erlang_tokens import TermsError
 from pybroker.daemon.config.rabbitmq_keys import find_application_reason, find_classic_reason
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from pybroker.daemon.config.erlang_terms import Atom, Term
+from pybroker.daemon.config.classic.erlang_terms import Atom, Term
 from pybroker.daemon.config.rabbitmq_keys import find_reason
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Union
 
-from pybroker.daemon.config.erlang_tokens import TermsError, Tokens
+from pybroker.daemon.config.classic.erlang_tokens import TermsError, Tokens
 
 # RabbitMQ's deepest settings (of LDAP queries) have about a dozen.
 DEPTH_MAX: Final = 64
