@@ -40,15 +40,17 @@ def test_nesting_without_end_is_a_bad_line():
 
 def test_a_request_comes_back():
     line = codec.encode_request("ping", {"a": [1]})
-    assert codec.decode_request(line) == ("ping", {"a": [1]}, False, None)
-    assert codec.decode_request(b'{"command":"ping"}') == ("ping", {}, False, None)
-    assert codec.decode_request(b'{"command":"ping","held":1}') == ("ping", {}, False, None)
-    assert codec.decode_request(codec.encode_request("ping", {}, progress=True)) == ("ping", {}, True, None)
+    assert codec.decode_request(line) == ("ping", {"a": [1]}, False, None, None)
+    assert codec.decode_request(b'{"command":"ping"}') == ("ping", {}, False, None, None)
+    assert codec.decode_request(b'{"command":"ping","held":1}') == ("ping", {}, False, None, None)
+    assert codec.decode_request(codec.encode_request("ping", {}, progress=True)) == ("ping", {}, True, None, None)
+    assert codec.decode_request(codec.encode_request("ping", {}, session="s")).session == "s"
     assert codec.decode_request(codec.encode_request("ping", {}, held={"node": "n"})) == (
         "ping",
         {},
         False,
         {"node": "n"},
+        None,
     )
 
 

@@ -5,6 +5,7 @@ import stat
 
 import pytest
 
+from pybroker.control import codec
 from pybroker.control.doors import OPERATORS, WEB
 from pybroker.control.identity import Identity
 from pybroker.control.server import ControlServer
@@ -53,3 +54,22 @@ def test_on_the_web_socket_nothing_may_be_done_that_needs_a_tag(web, operator):
         assert (answer["error"]["exit_code"], answer["error"]["text"][:4]) == (77, "Not "), command
     assert caller.ask("ping")[0] == {"value": "Ping succeeded"}
     assert operator.daemon.asked == []
+
+
+def test_on_the_web_socket_a_session_has_what_its_user_may_do(web, server, operator):
+    user = operator.world.broker.users.get("guest")
+    handle = operator.daemon.web_sessions.begin(user, "127.0.0.1", 60, 60)
+    caller = Caller(web.path)
+    caller.line()
+    request = codec.encode_request("list_users", {}, session=handle)
+    caller.socket.sendall(request)
+    assert caller.line() == {"columns": ["user", "tags"]}
+    assert caller.line()[0] == "guest"
+    caller.line()
+    operator.daemon.web_sessions.end(handle)
+    caller.socket.sendall(request)
+    assert caller.line()["error"] == {"text": "the session has ended; log in again", "exit_code": 79}
+    operators = Caller(server.path)
+    operators.line()
+    operators.socket.sendall(request)
+    assert operators.line()["error"]["text"] == "this socket takes no sessions"

@@ -131,7 +131,7 @@ def test_commands_want_the_app_in_their_state(caller, operator):
     assert caller.ask("reset")[0] == {"value": None}
     operator.daemon.recovering = 40
     text = "the node is starting: recovering its messages, 40 %. Wait for it with 'pybrokerctl await_startup'."
-    assert caller.ask("list_queues")[0]["error"] == {"text": text, "exit_code": 69}
+    assert caller.ask("list_queues")[0]["error"] == {"text": text, "exit_code": 69, "facts": {"app": "starting"}}
 
 
 def test_a_bug_in_a_command_is_answered_and_logged(caller, add, caplog):
@@ -332,7 +332,8 @@ def test_a_refusal_may_hold_facts_for_programs(caller, operator):
     operator.world.broker.alarms.set("memory", "much")
     error = caller.ask("check_alarms")[0]["error"]
     assert (69, ["Memory alarm on node pybroker@vm: much"]) == (error["exit_code"], error["facts"]["local"])
-    assert "facts" not in caller.ask("list_queues", vhost="nosuch")[0]["error"]
+    assert caller.ask("list_queues", vhost="nosuch")[0]["error"]["facts"] == {"missing": "vhost"}
+    assert "facts" not in caller.ask("list_queues", columns=["nosuch"])[0]["error"]
 
 
 def test_other_users_are_refused(server, monkeypatch):

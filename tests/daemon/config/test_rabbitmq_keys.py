@@ -44,7 +44,7 @@ vm_memory_high_watermark_paging_ratio writer_gc_threshold
         ("ssl_options.cacerts.a", "read from files"),
         ("ssl_options.user_lookup_fun", "lists the supported keys of TLS"),
         ("cluster_formation.peer_discovery_backend", "no clustering yet"),
-        ("management.tcp.port", "plugin"),
+        ("management.rates_mode", "HTTP API"),
         ("default_policies.operator.a.classic_queues.ha_mode", "supported keys of operator policies"),
         ("num_acceptors.tcp", "one event loop accepts"),
         ("num_acceptors.ssl", "one event loop accepts"),
