@@ -1,7 +1,8 @@
 """One run of a job: the session, the warehouse, the window of time, and what its report is made of.
 
 A job is pure functions from frames to frames, and a `run` that reads, applies them, writes. Only what Spark Connect
-has, too, is used: no RDDs, nothing of the virtual machine's own.
+has, too, is used: no RDDs, nothing of the virtual machine's own. A job that looks at each minute of each queue has
+these from `minutes` instead, date by date as Arrow's columns: Spark would sort all of them.
 """
 
 import sys
@@ -15,11 +16,13 @@ from pybroker.spark.pipeline.tables import Warehouse
 from pybroker.verdicts import VERDICTS, words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from pybroker.spark.pipeline.alerts.alerts import Alerts
+    from pybroker.spark.pipeline.columns.minutes import Minutes
 
 # The most that a report shows: the tables have more.
 ROWS_MAX: Final = 200
@@ -68,6 +71,29 @@ class Run(NamedTuple):
 
         rows = self.warehouse.read(self.spark, table, self.window.dates)
         return rows.where((f.col("ts") >= f.lit(self.window.since)) & (f.col("ts") < f.lit(self.window.until)))
+
+    def rows(
+        self, table: Table, names: "Iterable[str]", dates: "Container[date] | None" = None
+    ) -> "Iterator[pa.Table]":
+        """Yield columns of the rows of a table that lie in the window, date by date: of all, or of some."""
+        from pybroker.spark.pipeline.columns import increments  # noqa: PLC0415 - takes a moment
+
+        wanted, since, until = {"ts", *names}, self.window.since, self.window.until
+        columns = increments.schema(table, wanted)
+        for day in self.warehouse.dates(table.name):
+            if since.date() <= day <= until.date() and (dates is None or day in dates):
+                parts = increments.parts(self.warehouse.partition(table.name, day))
+                bounds = {
+                    "since": since if day == since.date() else None,
+                    "until": until if day == until.date() else None,
+                }
+                yield increments.read(parts, columns, **bounds)
+
+    def minutes(self, table: Table, names: "Iterable[str]", dates: "Container[date] | None" = None) -> "Minutes":
+        """Return the rows of a table of minutes in their order."""
+        from pybroker.spark.pipeline.columns.minutes import Minutes  # noqa: PLC0415 - takes a moment
+
+        return Minutes(table.key, self.rows(table, {*table.key, *names}, dates))
 
     @property
     def coverage(self) -> Coverage:

@@ -7,8 +7,11 @@ minutes without a message belongs to nobody.
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import Window, functions as f
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as f
 
+from pybroker.spark.pipeline.columns.minutes import Minutes, by_thing, sums, together
 from pybroker.spark.pipeline.jobs.people import foremost, size
 from pybroker.spark.pipeline.schemas import CONNECTION_1M, NODE_1M, QUEUE_1M
 
@@ -45,34 +48,45 @@ def shares(connections: "DataFrame", nodes: "DataFrame") -> "DataFrame":
     figures = {"published": "publish", "delivered": "deliver", "octets_in": "recv_oct", "octets_out": "send_oct"}
     messages = f.coalesce("publish", f.lit(0)) + f.coalesce("deliver", f.lit(0))
     minutes = connections.withColumn("messages", messages)
-    every = f.sum("messages").over(Window.partitionBy("node", "ts"))
-    cpu = f.broadcast(nodes.select("node", "ts", "cpu_ms"))
-    known = minutes.withColumn("part", f.when(every > 0, f.col("messages") / every)).join(cpu, ["node", "ts"], "left")
+    every = minutes.groupBy("node", "ts").agg(f.sum("messages").alias("every")).where(f.col("every") > 0)
+    each = every.join(nodes, ["node", "ts"]).select("node", "ts", (f.col("cpu_ms") / f.col("every")).alias("each_ms"))
+    # Of a connection there are very many minutes: they are added up before anything else.
+    known = minutes.join(f.broadcast(each), ["node", "ts"], "left")
+    connection = known.groupBy("node", "conn_id", "vhost", "user", "client_name").agg(
+        *(f.sum(f.coalesce(column, f.lit(0))).alias(name) for name, column in figures.items()),
+        f.coalesce(f.sum(f.col("messages") * f.col("each_ms")), f.lit(0.0)).alias("cpu_ms"),
+    )
     scopes = [
         f.struct(f.lit(scope).alias("scope"), f.coalesce(column, f.lit("")).alias("name"))
         for scope, column in ((VHOST, "vhost"), (USER, "user"), (PUBLISHER, "client_name"))
     ]
     return (
-        known.withColumn("who", f.explode(f.array(*scopes)))
+        connection.withColumn("who", f.explode(f.array(*scopes)))
         .groupBy("node", "who.scope", "who.name")
         .agg(
             f.count_distinct("conn_id").alias("connections"),
-            *(f.sum(f.coalesce(column, f.lit(0))).alias(name) for name, column in figures.items()),
-            f.coalesce(f.sum(f.col("part") * f.col("cpu_ms")), f.lit(0.0)).alias("cpu_ms"),
+            *(f.sum(name).alias(name) for name in (*figures, "cpu_ms")),
         )
     )
 
 
-def peaks(minutes: "DataFrame") -> "DataFrame":
+def peaks(minutes: Minutes) -> list[dict[str, Any]]:
     """Return the most that waited in the queues of each virtual host: a sum of peaks in the same five minutes."""
-    begin = f.floor(f.unix_timestamp("ts") / EVERY_S)
-    one = minutes.groupBy("node", "vhost", "queue", begin.alias("at")).agg(
-        f.max("ready_max").alias("ready"), f.max("bytes_last").alias("octets")
-    )
-    together = one.groupBy("node", "vhost", "at").agg(f.sum("ready").alias("ready"), f.sum("octets").alias("octets"))
-    return together.groupBy("node", "vhost").agg(
-        f.max("ready").alias("peak_backlog"), f.max("octets").alias("peak_octets")
-    )
+    names, parts = {"ready": "ready_max", "octets": "bytes_last"}, []
+    places: dict[tuple[str, str], int] = {}
+    for rows in minutes:
+        made = {"at": pc.divide(rows["at"], EVERY_S), **{name: rows[column] for name, column in names.items()}}
+        one = by_thing(pa.table({"n": rows["n"], **made}), {name: (name, "max") for name in names}, ("n", "at"))
+        of_queues = [places.setdefault(key[:2], len(places)) for key in minutes.things]
+        one = one.set_column(0, "n", pa.array(of_queues, pa.int64()).take(one["n"]))
+        parts.append(by_thing(sums(one, ("n", "at")), {name: (name, "max") for name in names}))
+    found = together(parts, dict.fromkeys(names, "max")).to_pylist() if parts else []
+    known = [*places]
+    return [
+        {"node": known[row["n"]][0], "vhost": known[row["n"]][1]}
+        | {"peak_backlog": row["ready"], "peak_octets": row["octets"]}
+        for row in found
+    ]
 
 
 def run(run: "Run") -> dict[str, Any]:
@@ -87,10 +101,11 @@ def run(run: "Run") -> dict[str, Any]:
         total = totals.get(one["node"], 0)
         share = round(one["cpu_ms"] / total, 4) if total else None
         one |= {"cpu_s": round(one["cpu_ms"] / 1000, 1), "cpu_share": share}
-    for row in peaks(run.read(QUEUE_1M)).collect():
+    for row in peaks(run.minutes(QUEUE_1M, ("ready_max", "bytes_last"))):
+        node, vhost = row["node"], row["vhost"]
         # A virtual host may have queues and no connection.
-        one = used.setdefault((row.node, VHOST, row.vhost), {"node": row.node, "scope": VHOST, "name": row.vhost})
-        one |= {"peak_backlog": row.peak_backlog, "peak_octets": row.peak_octets}
+        one = used.setdefault((node, VHOST, vhost), {"node": node, "scope": VHOST, "name": vhost})
+        one |= {name: row[name] for name in ("peak_backlog", "peak_octets")}
     rank = (VHOST, USER, PUBLISHER, NODE)
     found = sorted(
         used.values(), key=lambda one: (rank.index(one["scope"]), -one.get("cpu_s", 0), one["name"], one["node"])

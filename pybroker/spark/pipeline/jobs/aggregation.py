@@ -14,8 +14,9 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Names, not the module: it would go to executors whole, and has names of modules that they lack.
-from pybroker.spark.pipeline.increments import between, bounds, parts as parts_of, place, read, stage
+# Names, not the modules: these would go to executors whole, and have names of modules that they lack.
+from pybroker.spark.pipeline.columns.codes import decode, encode, in_order, is_next, shifted
+from pybroker.spark.pipeline.columns.increments import Part, between, bounds, parts as parts_of, place, read, stage
 
 # Everything is sampled at least every five minutes, so what came before a row is not older than that by much.
 BEFORE_S: Final = 600
@@ -23,13 +24,14 @@ BEFORE_S: Final = 600
 BACK_S: Final = 10
 HOUR_S: Final = 3_600
 DAY_S: Final = 86_400
-# So many rows are worked on together.
-ROWS_MAX: Final = 400_000
+# So many rows are worked on together, and so many are read together, which takes less memory.
+ROWS_MAX: Final = 100_000
+READ_ROWS_MAX: Final = 400_000
 BEGIN: Final = "begin"
 # A column of connections: the cause of the flow control that an interval had, if it had any.
 FLOW_CAUSE: Final = "flow_cause"
 IS_THERE: Final = "_is_there"
-ORDER: Final = "_order"
+THING: Final = "_thing"
 _MICROSECONDS: Final = 1_000_000
 
 
@@ -78,30 +80,50 @@ def make(span: Span, recipe: Recipe, number: str) -> None:
 def _made(span: Span, recipe: Recipe) -> Iterator[pa.Table]:
     """Yield the rows of the table, hour by hour or many hours together."""
     parts = [part for folder in span.folders for part in parts_of(folder)]
-    columns = _needed(recipe)
     rows = sum(part.rows for part in parts if part.has(span.begin, span.end))
     begin, hours = span.begin, -(-(span.end - span.begin) // timedelta(hours=1))
     step = timedelta(hours=max(1, hours * ROWS_MAX // max(rows, 1)))
+    source = Source(parts, _needed(recipe), begin - _before(recipe), rows)
     while begin < span.end:
         end = min(floor(begin, HOUR_S) + step, span.end)
         # The row before one may have a later time.
         until = max([end + timedelta(seconds=BACK_S), *(last for first, last in span.back if first < end < last)])
-        before = begin - timedelta(seconds=BEFORE_S if recipe.totals else 0)
-        samples = read(parts, columns, since=before, until=until)
+        before = begin - _before(recipe)
+        samples = ordered(source.read(before, until), recipe)
         if recipe.totals and _has_unpreceded(samples, recipe, begin):
             # Telemetry was silent for longer. Of the rows before, what they were at most is enough.
             midnight = floor(begin, DAY_S) - timedelta(seconds=BEFORE_S)
             older = read(parts, _totals(recipe), since=midnight, until=before)
             samples = pa.concat_tables([_highest(older, recipe), samples], promote_options="default")
         if samples.num_rows:
-            found = roll_up(samples.select(columns.names), recipe)
-            yield between(found, begin, end)
+            yield between(roll_up(samples, recipe), begin, end)
         begin = end
+
+
+def _before(recipe: Recipe) -> timedelta:
+    return timedelta(seconds=BEFORE_S if recipe.totals else 0)
+
+
+class Source:
+    """Columns of files: read once if they have few rows from `since` on, else some hours at a time."""
+
+    def __init__(self, parts: Sequence[Part], columns: pa.Schema, since: datetime, rows: int) -> None:
+        self._parts = parts
+        self._columns = columns
+        self._whole = read(parts, columns, since=since) if rows <= READ_ROWS_MAX else None
+
+    def read(self, since: datetime, until: datetime) -> pa.Table:
+        """Return the rows from `since` on that are before `until`."""
+        if self._whole is None:
+            return read(self._parts, self._columns, since=since, until=until)
+        return between(self._whole, since, until)
 
 
 def roll_up(samples: pa.Table, recipe: Recipe) -> pa.Table:
     """Return the table's rows of all of these."""
     rows = ordered(samples, recipe)
+    things, values = encode(rows, recipe.by)
+    rows = rows.append_column(THING, things)
     for name, count in counts(rows, recipe).items():
         rows = rows.append_column(name, count)
     if "last_blocked_cause" in rows.column_names:
@@ -109,8 +131,7 @@ def roll_up(samples: pa.Table, recipe: Recipe) -> pa.Table:
         rows = rows.append_column(FLOW_CAUSE, pc.if_else(in_flow, rows["last_blocked_cause"], None))
     us = rows["ts"].cast(pa.int64())
     unit_us = recipe.unit_s * _MICROSECONDS
-    begin = pc.multiply(pc.divide(us, unit_us), unit_us).cast(rows.schema.field("ts").type)
-    rows = rows.append_column(BEGIN, begin)
+    rows = rows.append_column(BEGIN, pc.multiply(pc.divide(us, unit_us), unit_us))
     everything, known = (pc.ScalarAggregateOptions(skip_nulls=is_skipped) for is_skipped in (False, True))
     asked, names = [], []
     for name, (column, how) in recipe.made.items():
@@ -120,10 +141,11 @@ def roll_up(samples: pa.Table, recipe: Recipe) -> pa.Table:
             column += IS_THERE
         asked.append((column, kind, everything if kind in {"first", "last"} and more != "known" else known))
         names.append((name, f"{column}_{kind}"))
-    found = rows.group_by([*recipe.by, BEGIN], use_threads=False).aggregate(
+    found = rows.group_by([THING, BEGIN], use_threads=False).aggregate(
         [(column, kind) if kind == "count" else (column, kind, options) for column, kind, options in asked]
     )
-    made = {name: found[column] for name, column in names} | {name: found[name] for name in recipe.by}
+    keys = decode(found[THING].combine_chunks(), values)
+    made = {name: found[column] for name, column in names} | dict(zip(reversed(recipe.by), keys, strict=True))
     made["ts"] = found[BEGIN]
     return pa.table([made[field.name].cast(field.type) for field in recipe.table], schema=recipe.table)
 
@@ -136,17 +158,17 @@ def counts(rows: pa.Table, recipe: Recipe) -> dict[str, pa.Array]:
     """
     if not recipe.totals or not rows.num_rows:
         return {}
-    is_next = _is_next(rows, recipe.key)
+    follows = _is_next(rows, recipe)
     us = rows["ts"].combine_chunks().cast(pa.int64())
     day_us = DAY_S * _MICROSECONDS
     midnight = pc.multiply(pc.divide(us, day_us), day_us)
-    is_near = pc.greater_equal(_shifted(us), pc.subtract(midnight, BEFORE_S * _MICROSECONDS))
-    is_near = pc.and_(is_next, pc.fill_null(is_near, False))
+    is_near = pc.greater_equal(shifted(us), pc.subtract(midnight, BEFORE_S * _MICROSECONDS))
+    is_near = pc.and_(follows, pc.fill_null(is_near, False))
     is_first = pc.fill_null(rows["first"].combine_chunks(), False)
     zero, found = pa.scalar(0, pa.int64()), {}
     for name, total in recipe.totals.items():
         column = rows[total].combine_chunks()
-        grown = pc.if_else(is_near, pc.subtract(column, _highest_before(column, is_next)), None)
+        grown = pc.if_else(is_near, pc.subtract(column, _highest_before(column, follows)), None)
         since_ever = pc.if_else(is_first, column, None)
         found[name] = pc.max_element_wise(pc.coalesce(grown, since_ever, zero), zero)
     return found
@@ -154,13 +176,14 @@ def counts(rows: pa.Table, recipe: Recipe) -> dict[str, pa.Array]:
 
 def ordered(samples: pa.Table, recipe: Recipe) -> pa.Table:
     """Return rows by the thing that they are of, and in the order in which they were written."""
-    if not recipe.totals:
-        return samples.sort_by([(name, "ascending") for name in (*recipe.by, "ts")])
-    # Things of the same name, such as a queue that is declared again, follow one another.
-    key = (*recipe.by, *(name for name in recipe.key if name not in recipe.by))
-    # Rows that do not tell their order are older.
-    rows = samples.append_column(ORDER, pc.fill_null(samples["seq"], -1))
-    return rows.sort_by([(name, "ascending") for name in (*key, ORDER, "ts")]).drop_columns([ORDER])
+    keys = [encode(samples, recipe.by)[0]]
+    if recipe.totals:
+        # Things of the same name, such as a queue that is declared again, follow one another.
+        keys += [samples[name].combine_chunks() for name in recipe.key if name not in recipe.by]
+        # Rows that do not tell their order are older.
+        keys.append(pc.fill_null(samples["seq"], -1).combine_chunks())
+    order = in_order(samples, [*keys, samples["ts"].combine_chunks()])
+    return samples if order is None else samples.take(order)
 
 
 def floor(when: datetime, unit_s: int) -> datetime:
@@ -185,15 +208,12 @@ def _totals(recipe: Recipe) -> pa.Schema:
 
 
 def _has_unpreceded(samples: pa.Table, recipe: Recipe, begin: datetime) -> bool:
-    """Tell whether a row from `begin` on follows none of the same thing, and is not its first."""
-    rows = ordered(samples.select(_there(samples, (*recipe.key, "ts", "seq", "first"))), recipe)
-    ts = rows.schema.field("ts").type
-    alone = pc.and_(pc.invert(_is_next(rows, recipe.key)), pc.invert(pc.fill_null(rows["first"], False)))
-    return bool(pc.any(pc.and_(alone, pc.greater_equal(rows["ts"], pa.scalar(begin, ts)))).as_py())
-
-
-def _there(rows: pa.Table, names: Sequence[str]) -> list[str]:
-    return [name for name in names if name in rows.column_names]
+    """Tell whether a row from `begin` on, of rows in their order, follows none of its thing, and is not its first."""
+    alone = pc.and_(
+        pc.invert(_is_next(samples, recipe)), pc.invert(pc.fill_null(samples["first"].combine_chunks(), False))
+    )
+    is_asked = pc.greater_equal(samples["ts"], pa.scalar(begin, samples.schema.field("ts").type))
+    return bool(pc.any(pc.and_(alone, is_asked)).as_py())
 
 
 def _highest(rows: pa.Table, recipe: Recipe) -> pa.Table:
@@ -204,27 +224,22 @@ def _highest(rows: pa.Table, recipe: Recipe) -> pa.Table:
     return pa.table([columns[name] for name in rows.column_names], schema=rows.schema)
 
 
-def _is_next(rows: pa.Table, key: Sequence[str]) -> pa.Array:
+def _is_next(rows: pa.Table, recipe: Recipe) -> pa.Array:
     """Return whether each row is of the same thing as the one before."""
-    same = pa.array([True] * max(0, rows.num_rows - 1), pa.bool_())
-    for name in key:
-        column = rows[name].combine_chunks()
-        same = pc.and_(same, pc.equal(column.slice(1), column.slice(0, len(same))))
-    return pa.concat_arrays([pa.array([False] * min(1, rows.num_rows), pa.bool_()), same])
+    things = rows[THING].combine_chunks() if THING in rows.column_names else encode(rows, recipe.by)[0]
+    return is_next([things, *(rows[name].combine_chunks() for name in recipe.key if name not in recipe.by)])
 
 
-def _shifted(column: pa.Array) -> pa.Array:
-    """Return a column in which each value is that of the row before."""
-    return pa.concat_arrays([pa.nulls(1, column.type), column.slice(0, len(column) - 1)])
-
-
-def _highest_before(column: pa.Array, is_next: pa.Array) -> pa.Array:
+def _highest_before(column: pa.Array, follows: pa.Array) -> pa.Array:
     """Return the highest value of the rows before of the same thing; empty where there is none."""
+    before = pc.if_else(follows, shifted(column), None)
+    if not column.null_count and pc.all(pc.fill_null(pc.greater_equal(column, before), True)).as_py() is not False:
+        return before
     # A thing's values are lifted above all of the one before, so that one pass over all finds the highest of each.
-    number = pc.cumulative_sum(pc.invert(is_next).cast(pa.int64()))
+    number = pc.cumulative_sum(pc.invert(follows).cast(pa.int64()))
     known = pc.fill_null(column, -1)
     highest = pa.table({"n": number, "of": known}).group_by("n", use_threads=False).aggregate([("of", "max")])
     room = pc.add(highest["of_max"].combine_chunks(), 2)
     lift = pc.subtract(pc.cumulative_sum(room), room).take(pc.subtract(number, 1))
-    found = pc.subtract(_shifted(pc.cumulative_max(pc.add(known, lift))), lift)
-    return pc.if_else(pc.and_(is_next, pc.greater_equal(found, 0)), found, None)
+    found = pc.subtract(shifted(pc.cumulative_max(pc.add(known, lift))), lift)
+    return pc.if_else(pc.and_(follows, pc.greater_equal(found, 0)), found, None)

@@ -4,25 +4,30 @@ Set and cleared are paired by node and resource. An alarm that the node took wit
 seen last; one that is still set has no end.
 """
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Window, functions as f
 
-from pybroker.spark.pipeline.jobs import blocked
-from pybroker.spark.pipeline.jobs.people import foremost
-from pybroker.spark.pipeline.run import iso, milliseconds
+from pybroker.spark.pipeline.columns.minutes import Minutes, foremost
+from pybroker.spark.pipeline.jobs import blocked, people
+from pybroker.spark.pipeline.run import iso, milliseconds, utc
 from pybroker.spark.pipeline.schemas import ALARM_EVENT, BLOCK_EVENT, CONNECTION_1M, NODE_1M, NODE_SAMPLE, QUEUE_1M
 from pybroker.verdicts import meanings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pyspark.sql import DataFrame, Row
 
     from pybroker.spark.pipeline.run import Run
 
 ALARM: Final = ("node", "resource", "alarm_node", "set_at")
 # In which a queue may have grown so that memory became short.
-BEFORE: Final = timedelta(minutes=10)
+BEFORE_S: Final = 600
 GROWERS: Final = 3
 # Less is no cause.
 GROWN_MIN: Final = 1 << 20
@@ -97,27 +102,39 @@ def held(alarms: "DataFrame", found: "DataFrame") -> "DataFrame":
     )
 
 
-def growers(alarms: "DataFrame", minutes: "DataFrame") -> "DataFrame":
+def growers(alarms: "Sequence[Row]", minutes: Minutes) -> dict[tuple[Any, ...], str]:
     """Return for each alarm the queues whose bodies grew most in the minutes before."""
-    a, q = alarms.alias("a"), minutes.alias("q")
-    before = (f.col("q.ts") >= f.col("a.set_at") - f.lit(BEFORE)) & (f.col("q.ts") <= f.col("a.set_at"))
-    joined = f.broadcast(a).join(q, (f.col("a.node") == f.col("q.node")) & before)
-    grown = joined.groupBy(
-        *(f.col(f"a.{name}").alias(name) for name in ALARM),
-        f.col("q.vhost").alias("vhost"),
-        f.col("q.queue").alias("queue"),
-    ).agg((f.max_by("q.bytes_last", "q.ts") - f.min_by("q.bytes_first", "q.ts")).alias("octets"))
-    rank = Window.partitionBy(*ALARM).orderBy(f.col("octets").desc(), "vhost", "queue")
-    top = (
-        grown.where(f.col("octets") >= GROWN_MIN)
-        .withColumn("rank", f.row_number().over(rank))
-        .where(f.col("rank") <= GROWERS)
-    )
-    named = f.concat_ws(
-        " ", f.when(f.col("vhost") != "/", f.col("vhost")), "queue", f.format_string("+%.1f MiB", f.col("octets") / MIB)
-    )
-    listed = top.groupBy(*ALARM).agg(f.sort_array(f.collect_list(f.struct("rank", named.alias("text")))).alias("all"))
-    return listed.select(*ALARM, f.array_join(f.col("all.text"), ", ").alias("growers"))
+    parts: dict[tuple[Any, ...], list[pa.Table]] = {}
+    for rows in minutes:
+        for alarm in alarms:
+            set_s = utc(alarm.set_at).timestamp()
+            is_before = pc.and_(pc.less_equal(rows["at"], set_s), pc.greater_equal(rows["at"], set_s - BEFORE_S))
+            found = rows.filter(is_before)
+            if found.num_rows:
+                parts.setdefault(tuple(alarm[name] for name in ALARM), []).append(found)
+    told: dict[tuple[Any, ...], str] = {}
+    for key, found in parts.items():
+        together = pa.concat_tables(found)
+        first, last = (foremost(together, "at", how).sort_by("n") for how in ("min", "max"))
+        grown = pc.subtract(last["bytes_last"], first["bytes_first"]).to_pylist()
+        queues = [(octets, *minutes.things[n]) for n, octets in zip(last["n"].to_pylist(), grown, strict=True)]
+        top = sorted(
+            (-octets, vhost, queue)
+            for octets, node, vhost, queue in queues
+            if octets is not None and octets >= GROWN_MIN and node == key[0]
+        )
+        named = [
+            f"{'' if vhost == '/' else f'{vhost} '}{queue} +{-octets / MIB:.1f} MiB"
+            for octets, vhost, queue in top[:GROWERS]
+        ]
+        told[key] = ", ".join(named)
+    return told
+
+
+def _dates(alarms: "Sequence[Row]") -> set[date]:
+    """Return the dates of the minutes before these alarms."""
+    times = [utc(alarm.set_at) for alarm in alarms]
+    return {when.date() for time in times for when in (time, time - timedelta(seconds=BEFORE_S))}
 
 
 class Told(NamedTuple):
@@ -137,21 +154,28 @@ class Told(NamedTuple):
     node: str
 
 
-def explain(paired: "DataFrame", samples: "DataFrame", found: "DataFrame", minutes: "DataFrame") -> list[Told]:
-    """Return what there is to say of each alarm, in their order; they are few, so it is put together here."""
+def explain(
+    paired: "DataFrame", samples: "DataFrame", found: "DataFrame", minutes: "Callable[[set[date]], Minutes]"
+) -> list[Told]:
+    """Return what there is to say of each alarm, in their order; they are few, so it is put together here.
+
+    `minutes` returns those of queues on some dates.
+    """
     rows = paired.orderBy("set_at", "node", "resource").limit(ALARMS_MAX).collect()
     if not rows:
         return []
     spark = paired.sparkSession
     few = spark.createDataFrame(rows, paired.schema)
-    facts = [
+    far, holding = (
         {tuple(row[name] for name in ALARM): row for row in frame.collect()}
-        for frame in (worst(few, samples), held(few, found), growers(few, minutes))
-    ]
-    return [_tell(row, *(of.get(tuple(row[name] for name in ALARM)) for of in facts)) for row in rows]
+        for frame in (worst(few, samples), held(few, found))
+    )
+    grown = growers(rows, minutes(_dates(rows)))
+    keys = [tuple(row[name] for name in ALARM) for row in rows]
+    return [_tell(row, far.get(key), holding.get(key), grown.get(key, "")) for row, key in zip(rows, keys, strict=True)]
 
 
-def _tell(row: "Row", far: "Row | None", holding: "Row | None", grown: "Row | None") -> Told:
+def _tell(row: "Row", far: "Row | None", holding: "Row | None", grown: str) -> Told:
     extreme = min if row.resource == "disk" else max
     reached = row.used if far is None or far.worst is None else extreme(row.used, far.worst)
     lasted = None if row.cleared_at is None else round((row.cleared_at - row.set_at).total_seconds(), 3)
@@ -166,7 +190,7 @@ def _tell(row: "Row", far: "Row | None", holding: "Row | None", grown: "Row | No
         reached,
         0 if holding is None else holding.blocked_connections,
         0.0 if holding is None else holding.blocked_s,
-        "" if grown is None else grown.growers,
+        grown,
         row.node,
     )
 
@@ -175,7 +199,7 @@ def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
     samples, minutes = run.read(NODE_SAMPLE), run.read(CONNECTION_1M)
     found = blocked.blocks(run.read(BLOCK_EVENT), minutes, run.window.until)
-    rows = explain(pair(run.read(ALARM_EVENT), samples), samples, found, run.read(QUEUE_1M))
+    rows = explain(pair(run.read(ALARM_EVENT), samples), samples, found, partial(_minutes, run))
     ended = [row.duration_s for row in rows if row.ended_by == "clear" and row.duration_s is not None]
     summary = [
         ("alarms", len(rows)),
@@ -185,8 +209,12 @@ def run(run: "Run") -> dict[str, Any]:
     ]
     plots = [plot for plot in (_plot(run, rows, resource) for resource in ("memory", "disk")) if plot]
     return run.report(
-        "alarms", COLUMNS, rows, summary=summary, plots=plots, advice=foremost(map(_advice, reversed(rows)))
+        "alarms", COLUMNS, rows, summary=summary, plots=plots, advice=people.foremost(map(_advice, reversed(rows)))
     )
+
+
+def _minutes(run: "Run", dates: set[date]) -> Minutes:
+    return run.minutes(QUEUE_1M, ("bytes_first", "bytes_last"), dates)
 
 
 def _plot(run: "Run", rows: list[Told], resource: str) -> dict[str, Any] | None:

@@ -51,7 +51,10 @@ def blocks(events: "DataFrame", last_seen: "DataFrame", until: "datetime") -> "D
         *(f.first(name, ignorenulls=True).alias(name) for name in ("user", "client_name", "vhost", "reason")),
         f.max("duration_ms").alias("duration_ms"),
     )
-    seen = last_seen.groupBy(*CONNECTION).agg(f.max("last_ts").alias("last_ts"))
+    # Of nearly all connections nothing is asked.
+    without_end = f.broadcast(one.where(f.col("duration_ms").isNull()).select(*CONNECTION))
+    asked = last_seen.join(without_end, [*CONNECTION], "left_semi")
+    seen = asked.groupBy(*CONNECTION).agg(f.max("last_ts").alias("last_ts"))
     end_ms = f.unix_millis(f.coalesce(f.col("last_ts"), f.lit(until)))
     lasted = f.coalesce(f.col("duration_ms"), f.greatest(end_ms - f.col("began_ms"), f.lit(0)))
     return (
@@ -79,16 +82,22 @@ def blocked(found: "DataFrame", minutes: "DataFrame") -> "DataFrame":
         f.min("began").alias("first_at"),
         f.max("began").alias("last_at"),
     )
-    known = minutes.groupBy(*CONNECTION).agg(
-        *(f.max_by(name, "ts").alias(name) for name in ("user", "client_name", "vhost")),
+    # Nearly all connections were never held back: they are left out before anything is added up.
+    throttled = minutes.where((f.col("flow_ms") > 0) | f.col("flow_cause").isNotNull())
+    flow = throttled.groupBy(*CONNECTION).agg(
         f.sum("flow_ms").alias("flow_ms"),
         f.max_by("flow_cause", f.when(f.col("flow_cause").isNotNull(), f.col("ts"))).alias("flow_cause"),
+    )
+    asked = held.select(*CONNECTION).union(flow.select(*CONNECTION)).distinct()
+    theirs = minutes.join(f.broadcast(asked), [*CONNECTION], "left_semi")
+    known = theirs.groupBy(*CONNECTION).agg(
+        *(f.max_by(name, "ts").alias(name) for name in ("user", "client_name", "vhost")),
         (f.unix_millis(f.max("last_ts")) - f.min("connected_ms")).alias("lifetime_ms"),
     )
     zero: dict[str, bool | float | str] = dict.fromkeys(
         ("alarm_ms", "memory_ms", "disk_ms", "blocks", "longest_ms", "flow_ms"), 0
     )
-    both = held.join(known, [*CONNECTION], "full").na.fill(zero)
+    both = held.join(flow, [*CONNECTION], "full").join(known, [*CONNECTION], "left").na.fill(zero)
     total = f.col("alarm_ms") + f.col("flow_ms")
     life = f.greatest(f.col("lifetime_ms"), total)
     rows = both.where(total > 0).select(

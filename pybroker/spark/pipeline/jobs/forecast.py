@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import functions as f
 
 from pybroker.humanize import counted, lasting
-from pybroker.spark.pipeline.jobs import backlog
-from pybroker.spark.pipeline.jobs.backlog import GONE_S, LONG_S, QUEUE, TREND_S, TRENDS_MAX
+from pybroker.spark.pipeline.jobs import backlog, levels
+from pybroker.spark.pipeline.jobs.backlog import LONG_S
+from pybroker.spark.pipeline.jobs.levels import GONE_S, TREND_S, Recent
 from pybroker.spark.pipeline.jobs.people import about, foremost, size
 from pybroker.spark.pipeline.jobs.trend import Point, Trend, trend
-from pybroker.spark.pipeline.schemas import NODE_1M, QUEUE_1M
+from pybroker.spark.pipeline.schemas import NODE_1M
 from pybroker.verdicts import meanings, words
 
 if TYPE_CHECKING:
@@ -146,15 +147,7 @@ def of_nodes(minutes: "DataFrame", until: datetime) -> "list[Row]":
     ).collect()
 
 
-def of_queues(minutes: "DataFrame", until: datetime) -> "list[Row]":
-    """Return for each queue that moved its recent points and last limits; `minutes` are queue_1m."""
-    moved = f.max("ready_last") - f.min("ready_last")
-    last = [f.max_by(name, backlog.in_order()).alias(name) for name in ("length_max", "octets_max", "deleted")]
-    rows = backlog.recent_points(minutes, until, moved.alias("moved"), *last)
-    return rows.where(f.col("moved") > 0).orderBy(f.col("moved").desc(), *QUEUE).limit(TRENDS_MAX).collect()
-
-
-def gauges(nodes: "list[Row]", queues: "list[Row]") -> "list[tuple[Gauge, float]]":
+def gauges(nodes: "list[Row]", queues: list[Recent]) -> "list[tuple[Gauge, float]]":
     """Return what is forecast, with the time up to which it is known; queues that are gone are not."""
     found, seen = [], {}
     for row in nodes:
@@ -164,23 +157,25 @@ def gauges(nodes: "list[Row]", queues: "list[Row]") -> "list[tuple[Gauge, float]
         free = [(float(each["at"]), each.disk) for each in row.points if each.disk is not None]
         if free:
             found.append((Gauge("disk", row.node, free, row.disk_limit, falls=True), until_s))
-    for row in queues:
-        last = row.points[-1]["at"]
-        until_s = max(seen.get(row.node, last), last)
-        if row.deleted or until_s - last > GONE_S:
+    for queue in queues:
+        last = queue.points[-1].at
+        node, vhost, name = queue.key
+        until_s = max(seen.get(node, last), last)
+        if queue.deleted or until_s - last > GONE_S:
             continue
-        for resource, name, bound in (("messages", "ready", row.length_max), ("octets", "octets", row.octets_max)):
-            # Octets without a limit are those of the messages once more.
-            if bound is not None or resource == "messages":
-                waiting = [(each["at"], each[name]) for each in row.points]
-                found.append((Gauge(resource, row.node, waiting, bound, row.vhost, row.queue), until_s))
+        ready = [(point.at, float(point.ready)) for point in queue.points]
+        found.append((Gauge("messages", node, ready, queue.length_max, vhost, name), until_s))
+        # Octets without a limit are those of the messages once more.
+        if queue.octets_max is not None:
+            octets = [(point.at, float(point.octets)) for point in queue.points]
+            found.append((Gauge("octets", node, octets, queue.octets_max, vhost, name), until_s))
     return found
 
 
 def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
     until = run.window.until
-    known = gauges(of_nodes(run.read(NODE_1M), until), of_queues(run.read(QUEUE_1M), until))
+    known = gauges(of_nodes(run.read(NODE_1M), until), levels.recent_of(run))
     found = [forecast(gauge, until_s) for gauge, until_s in known]
     rank = {word: n for n, word in enumerate((*BAD, "later"))}
     found.sort(key=lambda each: (rank.get(each.verdict, len(rank)), each.reached_in_s or 0, *each[:3], each.node))

@@ -9,13 +9,14 @@ from datetime import UTC, date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.spark.pipeline import increments, session, telemetry_source
+from pybroker.spark.pipeline import session
+from pybroker.spark.pipeline.columns import codes, increments, telemetry_source
+from pybroker.spark.pipeline.columns.telemetry_source import Added, Day, LineParser, Piece
 from pybroker.spark.pipeline.failure import BAD_DATA, FailureError
 from pybroker.spark.pipeline.files import Files, note, waiting
 from pybroker.spark.pipeline.replacement import PARTITION
 from pybroker.spark.pipeline.schemas import RAW, VERSION, Table
 from pybroker.spark.pipeline.tables import STATE
-from pybroker.spark.pipeline.telemetry_source import Added, Day, LineParser, Piece
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +60,7 @@ def _add(
     if files.octets <= HERE_OCTETS_MAX:
         found = [work(day) for day in days]
     else:
-        results = session.in_tasks(run.spark, work, days, telemetry_source, increments)
+        results = session.in_tasks(run.spark, work, days, telemetry_source, increments, codes)
         found = [Added(*result) for result in results]
     for added in found:
         figures["lines"] += added.lines

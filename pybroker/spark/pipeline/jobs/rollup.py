@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from pybroker.spark.pipeline import increments, session
+from pybroker.spark.pipeline import session
+from pybroker.spark.pipeline.columns import codes, increments
 from pybroker.spark.pipeline.jobs import aggregation
 from pybroker.spark.pipeline.jobs.aggregation import Recipe, Span
 from pybroker.spark.pipeline.replacement import PARTITION
@@ -189,7 +190,7 @@ def _make(
         for span in spans:
             work(span)
     else:
-        session.in_tasks(run.spark, work, spans, aggregation, increments)
+        session.in_tasks(run.spark, work, spans, aggregation, increments, codes)
     return {span.begin.date(): span.begin for span in spans}
 
 

@@ -8,10 +8,13 @@ are in the file rules.toml of the warehouse.
 import fnmatch
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import Window, functions as f
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pybroker.humanize import lasting
 from pybroker.spark.pipeline.alerts.rules import Target, load
+from pybroker.spark.pipeline.columns.minutes import MICROSECONDS, MINUTE_S, Minutes, by_thing, together
+from pybroker.spark.pipeline.jobs.levels import QUEUE
 from pybroker.spark.pipeline.jobs.people import foremost
 from pybroker.spark.pipeline.schemas import QUEUE_1M
 from pybroker.verdicts import meanings
@@ -19,11 +22,10 @@ from pybroker.verdicts import meanings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import Column, DataFrame, Row
-
+    from pybroker.spark.pipeline.columns.minutes import Key
     from pybroker.spark.pipeline.run import Run
 
-QUEUE: Final = ("node", "vhost", "queue")
+AGES: Final = ("head_age", "time_to_consume")
 STANDS_S: Final = 360
 
 COLUMNS: Final = (
@@ -45,85 +47,96 @@ COLUMNS: Final = (
 DETAILS: Final = frozenset({"share", "known_s", "node"})
 
 
-def ages(minutes: "DataFrame", targets: "Sequence[Target]") -> "DataFrame":
-    """Return a row for each queue: its ages, and for how long which target was kept; `minutes` are queue_1m."""
-    order = Window.partitionBy(*QUEUE).orderBy("ts")
-    begin = f.unix_timestamp("ts")
-    stands = f.least(f.coalesce(f.unix_timestamp(f.lead("ts").over(order)) - begin, f.lit(60)), f.lit(STANDS_S))
-    waits = f.col("ready_last") > 0
+READ: Final = ("ready_last", "ready_max", "head_age_ms_max", "deliver", "deleted", "last_ts")
+_LATE: Final = tuple(f"{name}_late_s" for name in AGES)
+_HOW: Final = dict.fromkeys(("head_age_s", "time_to_consume_s"), "max") | dict.fromkeys(
+    ("known_s", "missed_s", *_LATE), "sum"
+)
+
+
+def ages(minutes: Minutes, targets: "Sequence[Target]") -> list[dict[str, Any]]:
+    """Return for each queue its ages, its target, and for how long that was not kept."""
+    parts, found = [], _Targets(targets)
+    for rows in minutes.followed():
+        part = _ages(rows, found.limits(minutes.things).take(rows["n"]))
+        parts.append(by_thing(part, {name: (name, how) for name, how in _HOW.items()}))
+    if not parts:
+        return []
+    return [
+        row | dict(zip(QUEUE, minutes.things[row["n"]], strict=True)) | {"target": found.of[row["n"]]}
+        for row in together(parts, _HOW).to_pylist()
+    ]
+
+
+class _Targets:
+    """The targets of queues, by their numbers: the first that is for one."""
+
+    def __init__(self, targets: "Sequence[Target]") -> None:
+        self._targets = targets
+        self.of: list[Target | None] = []
+
+    def limits(self, things: "Sequence[Key]") -> pa.Array:
+        """Return the limits of each queue, in seconds; those without one are empty."""
+        for _, vhost, queue in things[len(self.of) :]:
+            mine = (each for each in self._targets if _is_for(each, vhost, queue))
+            self.of.append(next(mine, None))
+        limits = [None if one is None else {name: getattr(one, f"{name}_s") for name in AGES} for one in self.of]
+        return pa.array(limits, pa.struct([(name, pa.int64()) for name in AGES]))
+
+
+def _is_for(target: Target, vhost: str, queue: str) -> bool:
+    return fnmatch.fnmatchcase(queue, target.queue) and fnmatch.fnmatchcase(vhost, target.vhost)
+
+
+def _ages(rows: pa.Table, limits: pa.ChunkedArray) -> pa.Table:
+    """Return the ages of each minute, for how long it stands, and for how long its queue was late."""
+    to_next = pc.subtract(rows["next_at"], rows["at"])
+    stands = pc.min_element_wise(pc.coalesce(to_next, MINUTE_S), STANDS_S)
     # Nothing waits: nothing is old.
-    head = f.when(f.col("ready_max") > 0, f.col("head_age_ms_max") / 1000).otherwise(f.lit(0.0))
+    age_s = pc.divide(rows["head_age_ms_max"].cast(pa.float64()), 1_000)
+    head = pc.if_else(pc.fill_null(pc.greater(rows["ready_max"], 0), False), age_s, 0.0)
     # A minute that has just begun is short.
-    last = f.coalesce("last_ts", f.col("ts") + f.expr("INTERVAL 50 SECONDS"))
-    span = f.least(f.coalesce(f.unix_timestamp(last) - f.unix_timestamp(f.lag(last).over(order)), f.lit(60)), f.lit(60))
-    rate = f.when(f.col("deliver") > 0, f.col("ready_last") * span / f.col("deliver"))
-    wait = f.when(waits, f.greatest(rate, f.when(f.col("head_age_ms_max").isNotNull(), head))).otherwise(f.lit(0.0))
-    target = _matching(targets)
-    known = minutes.where(~f.coalesce("deleted", f.lit(False))).select(
-        *QUEUE, head.alias("head"), wait.alias("wait"), stands.alias("stands"), target.alias("target")
-    )
-    limits = {name: f.col(f"target.{name}_s") for name in ("head_age", "time_to_consume")}
-    late = {
-        "head_age": f.col("head") > limits["head_age"],
-        "time_to_consume": f.col("wait") > limits["time_to_consume"],
-    }
-    is_late = f.coalesce(late["head_age"], f.lit(False)) | f.coalesce(late["time_to_consume"], f.lit(False))
-    found = known.where(f.col("head").isNotNull() | f.col("wait").isNotNull()).groupBy(*QUEUE)
-    return found.agg(
-        f.max("head").alias("head_age_s"),
-        f.max("wait").alias("time_to_consume_s"),
-        f.first("target").alias("target"),
-        f.sum("stands").alias("known_s"),
-        f.sum(f.when(is_late, f.col("stands")).otherwise(0)).alias("missed_s"),
-        *(f.sum(f.when(late[name], f.col("stands")).otherwise(0)).alias(f"{name}_late_s") for name in late),
-    )
+    last, previous = (pc.divide(rows[name], MICROSECONDS) for name in ("last_us", "previous_us"))
+    span = pc.min_element_wise(pc.coalesce(pc.subtract(last, previous), MINUTE_S), MINUTE_S)
+    ahead = pc.multiply(rows["ready_last"], span).cast(pa.float64())
+    delivers = pc.fill_null(pc.greater(rows["deliver"], 0), False)
+    rate = pc.divide(ahead, pc.if_else(delivers, rows["deliver"], None))
+    waited = pc.if_else(pc.is_valid(rows["head_age_ms_max"]), head, None)
+    waits = pc.fill_null(pc.greater(rows["ready_last"], 0), False)
+    wait = pc.if_else(waits, pc.max_element_wise(rate, waited), 0.0)
+    late = [
+        pc.fill_null(pc.greater(age, pc.struct_field(limits, name)), False)
+        for age, name in zip((head, wait), AGES, strict=True)
+    ]
+    times = {name: pc.if_else(is_late, stands, 0) for name, is_late in zip(_LATE, late, strict=True)}
+    missed = {"known_s": stands, "missed_s": pc.if_else(pc.or_(*late), stands, 0)}
+    found = pa.table({"n": rows["n"], "head_age_s": head, "time_to_consume_s": wait, **missed, **times})
+    is_known = pc.or_(pc.is_valid(head), pc.is_valid(wait))
+    return found.filter(pc.and_(is_known, pc.invert(pc.fill_null(rows["deleted"], False))))
 
 
-def _matching(targets: "Sequence[Target]") -> "Column":
-    """Return the first target of a queue, as a struct; null if none is for it."""
-    found = f.lit(None)
-    for target in reversed(targets):
-        mine = f.col("queue").rlike(_pattern(target.queue)) & f.col("vhost").rlike(_pattern(target.vhost))
-        limits = f.struct(
-            f.lit(target.head_age_s).cast("bigint").alias("head_age_s"),
-            f.lit(target.time_to_consume_s).cast("bigint").alias("time_to_consume_s"),
-            f.lit(target.share).alias("share"),
-        )
-        found = f.when(mine, limits).otherwise(found)
-    kind = "struct<head_age_s:bigint,time_to_consume_s:bigint,share:double>"
-    return found.cast(kind)
-
-
-def _pattern(words: str) -> str:
-    return "^" + fnmatch.translate(words)
-
-
-def judge(row: "Row") -> dict[str, Any]:
-    """Return what there is to say of a queue."""
-    one = row.asDict()
-    if row.target is None:
+def judge(one: dict[str, Any]) -> dict[str, Any]:
+    """Return what there is to say of a queue of `ages`."""
+    target = one["target"]
+    if target is None:
         return one | {"verdict": "no target", "missed_s": None}
+    targets = {f"{name}_target_s": getattr(target, f"{name}_s") for name in AGES}
     kept = {
-        f"{name}_kept": round(1 - one[f"{name}_late_s"] / row.known_s, 4)
-        for name in ("head_age", "time_to_consume")
-        if row.target[f"{name}_s"] is not None
+        f"{name}_kept": round(1 - one[f"{name}_late_s"] / one["known_s"], 4)
+        for name in AGES
+        if targets[f"{name}_target_s"] is not None
     }
-    allowed = (1 - row.target.share) * row.known_s
-    is_missed = any(share < row.target.share for share in kept.values())
-    targets = {f"{name}_target_s": row.target[f"{name}_s"] for name in ("head_age", "time_to_consume")}
-    left = round(1 - row.missed_s / allowed, 3)
-    return (
-        one
-        | kept
-        | targets
-        | {"share": row.target.share, "budget_left": left, "verdict": "missed" if is_missed else "met"}
-    )
+    allowed = (1 - target.share) * one["known_s"]
+    is_missed = any(share < target.share for share in kept.values())
+    left = round(1 - one["missed_s"] / allowed, 3)
+    told = {"share": target.share, "budget_left": left, "verdict": "missed" if is_missed else "met"}
+    return one | kept | targets | told
 
 
 def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
     rules = load(run.warehouse.folder)
-    found = [judge(row) for row in ages(run.read(QUEUE_1M), rules.targets if rules else ()).collect()]
+    found = [judge(row) for row in ages(run.minutes(QUEUE_1M, READ), rules.targets if rules else ())]
     rank = [word for word, _ in meanings("slo")]
     found.sort(
         key=lambda one: (rank.index(one["verdict"]), one.get("budget_left") or 0, *(one[name] for name in QUEUE))

@@ -22,15 +22,23 @@ def frame(spark, table, *rows, **everywhere):
 def arrow(table, *rows, **everywhere):
     """Return rows as they are in the files of a table."""
     pa = pytest.importorskip("pyarrow")
-    from pybroker.spark.pipeline import increments
+    from pybroker.spark.pipeline.columns import increments
 
     full = [{"node": "n", **everywhere, **row} for row in rows]
     return pa.Table.from_pylist(full, increments.schema(table))
 
 
+def minutes(table, *rows, **everywhere):
+    """Return rows as the minutes of a window, date by date."""
+    from pybroker.spark.pipeline.columns.minutes import Minutes
+
+    by_day = groupby(sorted(rows, key=lambda row: row["ts"]), lambda row: row["ts"].date())
+    return Minutes(table.key, [arrow(table, *found, **everywhere) for _, found in by_day])
+
+
 def put(warehouse, table, *rows, **everywhere):
     """Add rows to a table; return how many were not there."""
-    from pybroker.spark.pipeline import increments
+    from pybroker.spark.pipeline.columns import increments
 
     added = {}
 
@@ -49,7 +57,7 @@ def put(warehouse, table, *rows, **everywhere):
 
 def rows_there(warehouse, table, *dates):
     """Return what a table has of these dates, or of all, in the order of its identity."""
-    from pybroker.spark.pipeline import increments
+    from pybroker.spark.pipeline.columns import increments
 
     folders = [warehouse.partition(table.name, day) for day in dates or warehouse.dates(table.name)]
     parts = [part for folder in folders for part in increments.parts(folder)]

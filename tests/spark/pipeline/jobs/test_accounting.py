@@ -2,13 +2,14 @@
 
 import pytest
 
+pytest.importorskip("pyspark")
+
 from pybroker.spark.pipeline.jobs import accounting
 from pybroker.spark.pipeline.schemas import CONNECTION_1M, NODE_1M, QUEUE_1M
-from tests.spark.pipeline.jobs.rows import at, frame
-
-pytestmark = pytest.mark.spark
+from tests.spark.pipeline.jobs.rows import at, frame, minutes
 
 
+@pytest.mark.spark
 def test_processor_time_is_shared_out_by_messages_in_each_minute(spark):
     def connection(minute, name, user, publish, deliver):
         facts = {"conn_id": name, "client_name": name, "user": user, "vhost": "/", "recv_oct": 100, "send_oct": 10}
@@ -32,12 +33,12 @@ def test_processor_time_is_shared_out_by_messages_in_each_minute(spark):
     assert told["publisher", "a"].cpu_ms == 300
 
 
-def test_the_backlog_of_a_virtual_host_is_that_of_its_queues_together(spark):
+def test_the_backlog_of_a_virtual_host_is_that_of_its_queues_together():
     def waiting(minute, queue, ready, vhost="/"):
         return {"ts": at(minute), "vhost": vhost, "queue": queue, "ready_max": ready, "bytes_last": 10 * ready}
 
     rows = [waiting(0, "a", 5), waiting(2, "a", 9), waiting(1, "b", 4), waiting(5, "a", 1), waiting(9, "b", 11)]
     rows.append(waiting(0, "c", 3, "other"))
-    found = {row.vhost: row for row in accounting.peaks(frame(spark, QUEUE_1M, *rows)).collect()}
-    assert (found["/"].peak_backlog, found["/"].peak_octets) == (13, 130)
-    assert found["other"].peak_backlog == 3
+    found = {row["vhost"]: row for row in accounting.peaks(minutes(QUEUE_1M, *rows))}
+    assert (found["/"]["peak_backlog"], found["/"]["peak_octets"]) == (13, 130)
+    assert found["other"]["peak_backlog"] == 3

@@ -5,7 +5,7 @@ import pytest
 from pybroker.spark.pipeline.jobs import alarms, blocked
 from pybroker.spark.pipeline.run import iso
 from pybroker.spark.pipeline.schemas import ALARM_EVENT, BLOCK_EVENT, CONNECTION_1M, NODE_SAMPLE, QUEUE_1M
-from tests.spark.pipeline.jobs.rows import at, frame
+from tests.spark.pipeline.jobs.rows import at, frame, minutes
 
 pytestmark = pytest.mark.spark
 
@@ -35,7 +35,7 @@ def test_an_alarm_ends_by_clearing_with_the_node_or_not_at_all(spark):
     )
     none = frame(spark, BLOCK_EVENT)
     found = blocked.blocks(none, frame(spark, CONNECTION_1M), at(9))
-    told = alarms.explain(alarms.pair(events, samples), samples, found, frame(spark, QUEUE_1M))
+    told = alarms.explain(alarms.pair(events, samples), samples, found, lambda _: minutes(QUEUE_1M))
     assert [(row.resource, iso(row.set_at)[14:16], row.ended_by, row.duration_s, row.worst) for row in told] == [
         ("memory", "00", "clear", 120.0, 12),
         ("disk", "03", "restart", 60.0, 3),
@@ -46,5 +46,5 @@ def test_an_alarm_ends_by_clearing_with_the_node_or_not_at_all(spark):
 
 
 def test_without_alarms_there_is_nothing_to_tell(spark):
-    nothing = [frame(spark, table) for table in (ALARM_EVENT, NODE_SAMPLE, BLOCK_EVENT, QUEUE_1M)]
-    assert alarms.explain(alarms.pair(nothing[0], nothing[1]), *nothing[1:]) == []
+    nothing = [frame(spark, table) for table in (ALARM_EVENT, NODE_SAMPLE, BLOCK_EVENT)]
+    assert alarms.explain(alarms.pair(nothing[0], nothing[1]), *nothing[1:], lambda _: minutes(QUEUE_1M)) == []

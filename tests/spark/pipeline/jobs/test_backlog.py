@@ -2,11 +2,13 @@
 
 import pytest
 
-from pybroker.spark.pipeline.jobs import backlog
-from pybroker.spark.pipeline.schemas import NODE_1M, QUEUE_1M, TRACE_EVENT
-from tests.spark.pipeline.jobs.rows import at, frame
+pytest.importorskip("pyspark")
 
-pytestmark = pytest.mark.spark
+from pybroker.spark.pipeline.jobs import backlog, levels
+from pybroker.spark.pipeline.jobs.levels import Levels
+from pybroker.spark.pipeline.run import Window
+from pybroker.spark.pipeline.schemas import NODE_1M, QUEUE_1M, TRACE_EVENT
+from tests.spark.pipeline.jobs.rows import arrow, at, minutes
 
 
 def minutes_of(queue, ready, **facts):
@@ -21,7 +23,7 @@ def minutes_of(queue, ready, **facts):
 
 
 @pytest.fixture(scope="module")
-def found(spark):
+def found():
     rows = [
         *minutes_of("grows", range(100, 400, 10), publish=20, ack=10, length_max=990),
         *minutes_of("by octets", range(100, 400, 10), publish=20, ack=10, length_max=9_990, octets_max=99_000),
@@ -39,9 +41,11 @@ def found(spark):
     ]
     losses = [{"ts": at(9), "vhost": "/", "queue": "rejects", "reason": "rejected", "count": 300}]
     nodes = [{"ts": at(minute)} for minute in range(30)]
-    minutes = frame(spark, QUEUE_1M, *rows)
-    levels = backlog.levels(minutes, frame(spark, TRACE_EVENT, *losses), frame(spark, NODE_1M, *nodes), at(30))
-    return backlog.backlog(levels.collect(), backlog.points(minutes, levels, at(30)).collect())
+    lost = levels.lost_in([arrow(TRACE_EVENT, *losses)])
+    seen = levels.seen_in(minutes(NODE_1M, *nodes))
+    every = Levels(minutes(QUEUE_1M, *rows), Window(at(0), at(30)), 60).found(lost, seen)
+    recent = levels.recent(minutes(QUEUE_1M, *rows), at(30))
+    return backlog.backlog(every, {each.key: each.points for each in recent})
 
 
 def test_each_queue_gets_the_verdict_it_deserves(found):
@@ -87,9 +91,3 @@ def test_advice_is_a_sentence(found):
         "what was published"
     )
     assert told["alone"] == "queue 'alone' in vhost '/' has 7 messages and no consumer"
-
-
-def test_a_line_has_a_point_for_each_bucket(spark):
-    minutes = frame(spark, QUEUE_1M, *minutes_of("q", range(10)), *minutes_of("other", [3]))
-    wanted = spark.createDataFrame([("n", "/", "q")], "node STRING, vhost STRING, queue STRING")
-    assert [row.ready for row in backlog.series(minutes, wanted, 300).collect()] == [5, 10]

@@ -2,21 +2,21 @@
 
 import pytest
 
-from pybroker.spark.pipeline.jobs import consumers
+pytest.importorskip("pyspark")
+
+from pybroker.spark.pipeline.jobs import consumers, levels
 from pybroker.spark.pipeline.schemas import NODE_1M, QUEUE_1M, TRACE_EVENT
-from tests.spark.pipeline.jobs.rows import at, frame
-
-pytestmark = pytest.mark.spark
+from tests.spark.pipeline.jobs.rows import arrow, at, minutes
 
 
-def minutes_of(queue, minutes, **facts):
+def minutes_of(queue, when, **facts):
     quiet = {"ready_last": 0, "ready_max": 5, "deliver": 0, "redeliver": 0, "consumers_last": 1, "unacked_max": 0}
     quiet |= dict.fromkeys(("publish", "ack", "expired"), 0)
-    return [{"ts": at(minute), "vhost": "/", "queue": queue, **quiet, **facts} for minute in minutes]
+    return [{"ts": at(minute), "vhost": "/", "queue": queue, **quiet, **facts} for minute in when]
 
 
 @pytest.fixture(scope="module")
-def found(spark):
+def found():
     busy = {"deliver": 10, "ack": 10, "publish": 10}
     rows = [
         # If nothing happens there is a row every five minutes.
@@ -49,9 +49,9 @@ def found(spark):
         *minutes_of("told", range(31), ready_last=5, consumers_last=0, deleted=True),
     ]
     losses = [{"ts": at(9), "vhost": "/", "queue": "rejects", "reason": "rejected", "count": 310}]
-    nodes = frame(spark, NODE_1M, *({"ts": at(minute)} for minute in range(31)))
-    rows = consumers.consumers(frame(spark, QUEUE_1M, *rows), frame(spark, TRACE_EVENT, *losses), nodes).collect()
-    return {row.queue: row for row in rows}
+    nodes = levels.seen_in(minutes(NODE_1M, *({"ts": at(minute)} for minute in range(31))))
+    lost = levels.lost_in([arrow(TRACE_EVENT, *losses)])
+    return {row.queue: row for row in consumers.consumers(minutes(QUEUE_1M, *rows), lost, nodes)}
 
 
 def test_each_queue_gets_the_verdict_it_deserves(found):

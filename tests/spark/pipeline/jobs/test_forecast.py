@@ -4,10 +4,10 @@ from random import Random
 
 import pytest
 
-from pybroker.spark.pipeline.jobs import forecast
+from pybroker.spark.pipeline.jobs import forecast, levels
 from pybroker.spark.pipeline.jobs.forecast import Gauge
 from pybroker.spark.pipeline.schemas import NODE_1M, QUEUE_1M
-from tests.spark.pipeline.jobs.rows import at, frame
+from tests.spark.pipeline.jobs.rows import at, frame, minutes
 
 MIB = 1 << 20
 HOURS = range(360)
@@ -77,7 +77,7 @@ def test_gauges_are_those_of_nodes_and_of_queues_that_live(spark):
     until = at(20)
     found = forecast.gauges(
         forecast.of_nodes(frame(spark, NODE_1M, *nodes), until),
-        forecast.of_queues(frame(spark, QUEUE_1M, *queues), until),
+        levels.recent(minutes(QUEUE_1M, *queues), until),
     )
     told = {(gauge.resource, gauge.queue): (gauge.points[-1][1], gauge.bound, gauge.falls) for gauge, _ in found}
     assert told == {

@@ -2,12 +2,12 @@
 
 import pytest
 
+pytest.importorskip("pyspark")
+
 from pybroker.spark.pipeline.alerts.rules import Target
 from pybroker.spark.pipeline.jobs import slo
 from pybroker.spark.pipeline.schemas import QUEUE_1M
-from tests.spark.pipeline.jobs.rows import at, frame
-
-pytestmark = pytest.mark.spark
+from tests.spark.pipeline.jobs.rows import at, minutes
 
 TARGETS = (Target("late*", head_age_s=60, share=0.9), Target("*", "shop", time_to_consume_s=30, share=0.5))
 
@@ -19,7 +19,7 @@ def minute(n, queue, ready=0, head_age_s=None, deliver=0, vhost="/"):
 
 
 @pytest.fixture(scope="module")
-def found(spark):
+def found():
     rows = [
         *(minute(n, "late", 10, 61 if n < 2 else 59, 5) for n in range(10)),
         # Nothing changes for ten minutes: after six nobody knows.
@@ -31,7 +31,7 @@ def found(spark):
         *(minute(n, "free", 10_000, 1_000) for n in range(10)),
         minute(0, "unknown", 5),
     ]
-    return {row.queue: slo.judge(row) for row in slo.ages(frame(spark, QUEUE_1M, *rows), TARGETS).collect()}
+    return {row["queue"]: slo.judge(row) for row in slo.ages(minutes(QUEUE_1M, *rows), TARGETS)}
 
 
 def test_the_age_of_the_head(found):

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 # Names, not the module: it would go to executors whole, and has names of modules that they lack.
-from pybroker.spark.pipeline.increments import bounds, extend, place
+from pybroker.spark.pipeline.columns.increments import bounds, extend, place
 
 OPEN: Final = ".open"
 BLOCK_OCTETS: Final = 4 << 20
@@ -138,7 +138,7 @@ class LineParser:
         count = part.count(b"\n") + (part[-1:] != b"\n")
         # An object in two lines and two objects in one make the right number together; but then a line does not begin
         # or not end as an object does.
-        if part.count(b"\n{") + part.startswith(b"{") != count or part.count(b"}\n") + part.endswith(b"}") != count:
+        if part.count(b"}\n{") != count - 1 or not part.startswith(b"{") or not part.endswith((b"}", b"}\n")):
             return None
         try:
             if not part.isascii():

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark")
 
 from pyarrow import parquet  # noqa: E402 - only where pyspark is
 
-from pybroker.spark.pipeline import increments  # noqa: E402
+from pybroker.spark.pipeline.columns import increments  # noqa: E402
 from pybroker.spark.pipeline.jobs import ingest  # noqa: E402
 from pybroker.spark.pipeline.run import Run, Window  # noqa: E402
 from pybroker.spark.pipeline.schemas import NODE_1M, NODE_SAMPLE  # noqa: E402

@@ -8,7 +8,7 @@ as it stands, which need pyarrow and nothing of pybroker.
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -19,6 +19,7 @@ from pyarrow import parquet
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from pybroker.spark.pipeline.columns.codes import encode, in_order, is_next
 from pybroker.spark.pipeline.replacement import SUFFIX
 from pybroker.spark.pipeline.schemas import DATE
 
@@ -44,9 +45,10 @@ class Part(NamedTuple):
         return not is_before and not (until and self.since and self.since >= until)
 
 
-def schema(table: "Table") -> pa.Schema:
-    """Return the columns of the files of a table: the date is in the name of their folder."""
-    columns = StructType([field for field in table.struct() if field.name != DATE.name])
+def schema(table: "Table", names: Container[str] | None = None) -> pa.Schema:
+    """Return the columns of the files of a table, or some of them: the date is in the name of their folder."""
+    fields = [field for field in table.struct() if field.name != DATE.name]
+    columns = StructType([field for field in fields if names is None or field.name in names])
     return to_arrow_schema(columns, timezone="UTC")
 
 
@@ -102,13 +104,37 @@ def _nulls(table: pa.Table, field: pa.Field) -> pa.Array:
 
 
 def unseen(rows: pa.Table, there: pa.Table, identity: Sequence[str]) -> pa.Table:
-    """Return each row once, and none that `there` has; `identity` tells rows apart."""
-    names = [*identity]
-    both = pa.concat_tables([there.select(names), rows.select(names)])
+    """Return each row once, in the order of `identity`, which tells rows apart, and none that `there` has."""
+    rows = ordered(rows, identity)
+    again = is_next([*_keys(rows, identity)])
+    if pc.any(again).as_py():
+        rows = rows.filter(pc.invert(again))
+    if not there.num_rows:
+        return rows
+    # Of nearly all rows the times alone tell that they are new.
+    is_old = pc.less_equal(rows["ts"], pc.max(there["ts"]))
+    names, old = [*identity], rows.filter(is_old)
+    both = pa.concat_tables([there.select(names), old.select(names)])
     both = both.append_column("_n", pa.array(range(both.num_rows), pa.int64()))
     first = both.group_by(names).aggregate([("_n", "min")])["_n_min"]
     new = pc.subtract(first.filter(pc.greater_equal(first, there.num_rows)), there.num_rows)
-    return rows if len(new) == rows.num_rows else rows.take(new.take(pc.array_sort_indices(new)))
+    if len(new) == old.num_rows:
+        return rows
+    return ordered(pa.concat_tables([old.take(new), rows.filter(pc.invert(is_old))]), identity)
+
+
+def ordered(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return rows in the order of these columns."""
+    order = in_order(rows, [*_keys(rows, names)])
+    return rows if order is None else rows.take(order)
+
+
+def _keys(rows: pa.Table, names: Sequence[str]) -> Iterator[pa.Array]:
+    """Yield keys that have the order of these columns: of time, and what follows, a code has too many values."""
+    at = names.index("ts") if "ts" in names else len(names)
+    yield encode(rows, names[:at])[0]
+    for name in names[at:]:
+        yield rows[name].combine_chunks()
 
 
 def extend(here: Path, new: Path, rows: pa.Table, identity: Sequence[str], number: str) -> pa.Table:
@@ -176,7 +202,7 @@ def place(made: Path, new: Path) -> None:
 
 def _write(rows: pa.Table, order: Sequence[str], path: Path) -> None:
     if rows.num_rows:
-        parquet.write_table(rows.sort_by([(name, "ascending") for name in order]), path, compression="zstd")
+        parquet.write_table(ordered(rows, order), path, compression="zstd")
 
 
 def _link(old: Path, new: Path) -> None:

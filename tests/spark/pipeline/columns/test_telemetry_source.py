@@ -21,10 +21,11 @@ pytest.importorskip("pyspark")
 
 from pyspark import cloudpickle  # noqa: E402 - may not be there
 
-from pybroker.spark.pipeline import increments, session, telemetry_source  # noqa: E402 - likewise
+from pybroker.spark.pipeline import session  # noqa: E402 - likewise
+from pybroker.spark.pipeline.columns import codes, increments, telemetry_source  # noqa: E402 - likewise
+from pybroker.spark.pipeline.columns.telemetry_source import Added, Day, LineParser, Piece, blocks  # noqa: E402 - likewise
 from pybroker.spark.pipeline.jobs import aggregation, rollup  # noqa: E402 - likewise
 from pybroker.spark.pipeline.schemas import ALARM_EVENT, VERSION, Column, Table  # noqa: E402 - likewise
-from pybroker.spark.pipeline.telemetry_source import Added, Day, LineParser, Piece, blocks  # noqa: E402 - likewise
 
 HOUR = timedelta(hours=1)
 
@@ -355,7 +356,7 @@ def test_a_process_that_has_nothing_of_ours_does_it(tmp_path):
     environment = {**spark_environment(), "PYTHONPATH": str(bare)}
     expected = (f"Added(lines=2, rows=1, since_ms={MS}, bad=0, texts={{}})\n", "None\n")
     for (work, item), told in zip(works, expected, strict=True):
-        with session._by_value([telemetry_source, increments, aggregation]):
+        with session._by_value([telemetry_source, increments, aggregation, codes]):
             octets = cloudpickle.dumps((work, [item]))
         done = subprocess.run(command, input=octets, capture_output=True, check=False, env=environment, cwd=tmp_path)
         assert (done.stdout.decode(), done.stderr.decode()) == (told, "")
