@@ -26,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[2]
 # Four scripts of eighty calls on a machine that does other things as well.
 pytestmark = pytest.mark.timeout(300)
 FORMATTERS = ("table", "pretty_table", "json", "csv")
-IN_A_SHELL = "table"  # the others too, with -m slow
 # A definitions file: an exchange from which something can be cancelled.
 LATER = {
     "exchanges": [
@@ -89,7 +88,7 @@ CLEAN_UP = """
 
 
 class Script(NamedTuple):
-    """A shell at work on all SCRIPT_LINES, and where each line's answer is."""
+    """A process at work on all SCRIPT_LINES, and where each line's answer is."""
 
     process: subprocess.Popen
     folder: Path
@@ -132,19 +131,16 @@ def prepared(folder: Path) -> Iterator[tuple[LiveNode, dict[str, str]]]:
 
 @pytest.fixture(scope="module")
 def scripts():
-    """All formatters at once, each on a node of its own; all but one are spared a start of Python for each line."""
+    """All formatters at once, each on a node of its own, spared a start of Python for each line."""
     started = {}
     with tempfile.TemporaryDirectory(prefix="ctl") as name, ExitStack() as stack:
         for formatter in FORMATTERS:
             folder = Path(name) / formatter
             node, facts = stack.enter_context(prepared(folder))
-            if formatter == IN_A_SHELL:
-                process = node.start(["sh", "-c", script(formatter, folder)], facts)
-            else:
-                words = [sys.executable, str(Path(__file__).with_name("forking.py")), formatter, str(folder)]
-                (folder / "lines").write_text(SCRIPT_LINES.lstrip())
-                with (folder / "lines").open() as given:
-                    process = node.start(words, facts, stdin=given)
+            words = [sys.executable, str(Path(__file__).with_name("forking.py")), formatter, str(folder)]
+            (folder / "lines").write_text(SCRIPT_LINES.lstrip())
+            with (folder / "lines").open() as given:
+                process = node.start(words, facts, stdin=given)
             started[formatter] = Script(process, folder)
         yield started
 
@@ -156,7 +152,7 @@ def test_every_command_has_its_line():
 
 
 @pytest.mark.parametrize("formatter", FORMATTERS)
-def test_every_command_succeeds_under_set_e(scripts, formatter):
+def test_every_command_succeeds(scripts, formatter):
     process, folder = scripts[formatter]
     said, complaint = process.communicate(timeout=280)
     done = [line for line in lines() if (folder / command_of(line)).exists()]
@@ -165,7 +161,7 @@ def test_every_command_succeeds_under_set_e(scripts, formatter):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("formatter", [name for name in FORMATTERS if name != IN_A_SHELL])
+@pytest.mark.parametrize("formatter", FORMATTERS)
 def test_every_command_succeeds_in_a_shell(formatter):
     with tempfile.TemporaryDirectory(prefix="ctl") as name, prepared(Path(name)) as (node, facts):
         done = run(["sh", "-c", script(formatter, Path(name))], {**node.environment, **facts}, timeout=280)
