@@ -1,7 +1,8 @@
 """Call: one request to the HTTP API, and the node as its user sees it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from werkzeug.datastructures import MultiDict
@@ -11,6 +12,7 @@ from pybroker.http.errors import LOGIN_ENDED, bad_request
 from pybroker.http.node import Node, Refused
 
 if TYPE_CHECKING:
+    from pybroker.http.lists import Document
     from pybroker.http.logins import Identity, Logins
 
 # Of X-Reason: it goes into the log, and to the peer of a connection that is closed.
@@ -48,17 +50,19 @@ class Call:
 
     def rows(self, command: str, /, **args: Any) -> Iterator[Any]:
         """Return the rows that a command streams, run by the user. Raises Refused, Unavailable, HttpError."""
+        return self._begun(self._node.rows, command, args)
+
+    def records(self, command: str, /, **args: Any) -> Iterator["Document"]:
+        """Return the rows of a listing by column, run by the user. Raises Refused, Unavailable, HttpError."""
+        return self._begun(self._node.records, command, args)
+
+    def _begun(self, ask: Callable[..., Iterator[_T]], command: str, args: dict[str, Any]) -> Iterator[_T]:
+        """Return rows of which the first has come: refusals are raised here."""
         try:
-            return self._first_rows(command, args)
+            return _first(ask(command, self._handle, **args))
         except Refused as refused:
             self._log_in_again(refused)
-        return self._first_rows(command, args)
-
-    def _first_rows(self, command: str, args: dict[str, Any]) -> Iterator[Any]:
-        """Return rows of which the first has come: refusals are raised here."""
-        rows = self._node.rows(command, self._handle, **args)
-        found = next(rows, rows)
-        return iter(()) if found is rows else _chained(found, rows)
+        return _first(ask(command, self._handle, **args))
 
     @property
     def _handle(self) -> str | None:
@@ -96,6 +100,7 @@ class Call:
         return text
 
 
-def _chained(first: _T, rest: Iterator[_T]) -> Iterator[_T]:
-    yield first
-    yield from rest
+def _first(rows: Iterator[_T]) -> Iterator[_T]:
+    """Wait for the first row; return all of them."""
+    found = list(islice(rows, 1))
+    return chain(found, rows)

@@ -50,6 +50,15 @@ class Node:
             if isinstance(line, list):
                 yield line[0]
 
+    def records(self, command: str, session: str | None = None, /, **args: Any) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a listing by column; read no faster than this is asked for."""
+        columns: list[str] = []
+        for line in self._lines(command, args, session):
+            if isinstance(line, list):
+                yield dict(zip(columns, line, strict=True))
+            else:
+                columns = line["columns"]
+
     def _lines(self, command: str, args: Mapping[str, Any], session: str | None) -> Iterator[Any]:
         """Yield the lines of an answer but the last."""
         connection = self._connect(codec.encode_request(command, args, session=session))

@@ -42,6 +42,11 @@ class FakeNode:
             if isinstance(line, list):
                 yield line[0]
 
+    def records(self, command, session=None, /, **args):
+        head, *rows = self._lines(command, session, args)
+        for row in rows:
+            yield dict(zip(head["columns"], row, strict=True))
+
     def _lines(self, command, session, args):
         """Yield the lines of an answer but the last, as they come over the socket."""
         self.asked.append(command)

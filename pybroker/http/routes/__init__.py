@@ -6,7 +6,7 @@ parts of the path by name.
 
 from typing import Final
 
-from pybroker.http.routes import bindings, clients, exchanges, queues, rules, session, users, vhosts
+from pybroker.http.routes import bindings, clients, exchanges, operation, queues, rules, session, users, vhosts
 
 ROUTES: Final = (
     *vhosts.ROUTES,
@@ -17,4 +17,5 @@ ROUTES: Final = (
     *clients.ROUTES,
     *rules.ROUTES,
     *session.ROUTES,
+    *operation.ROUTES,
 )

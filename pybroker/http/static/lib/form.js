@@ -1,0 +1,104 @@
+// Forms and questions. A field: {name, label, type, value, options, hint, required, equals, rows, min, max, full, when}.
+// Types: text, number, password, checkbox, select, area, json, file.
+
+import { h } from "./view.js";
+
+/** Return the values of a form by name: numbers as numbers, empty fields left out, JSON parsed. Throws Error: unreadable JSON. */
+export function valuesOf(form, fields) {
+	const found = {};
+	for (const field of fields) {
+		const input = form.elements[field.name];
+		if (!input) continue;
+		if (field.type === "checkbox") found[field.name] = input.checked;
+		else if (input.value === "") continue;
+		else if (field.type === "number") found[field.name] = Number(input.value);
+		else if (field.type === "json") found[field.name] = parsed(input.value, field.label);
+		else found[field.name] = input.value;
+	}
+	return found;
+}
+
+function parsed(text, label) {
+	try {
+		return JSON.parse(text);
+	} catch {
+		throw new Error(`${label} is not JSON`);
+	}
+}
+
+let ids = 0;
+const idOf = new Map();
+
+const identified = (name) => {
+	if (!idOf.has(name)) idOf.set(name, `field-${(ids += 1)}`);
+	return idOf.get(name);
+};
+
+/** A field with its label and hint. `scope` keeps ids of several forms apart. */
+export function field(one, scope = "") {
+	const id = identified(`${scope}/${one.name}`);
+	const hint = one.hint && h("small", { id: `${id}-hint` }, one.hint);
+	const common = {
+		id,
+		name: one.name,
+		required: one.required,
+		"aria-describedby": one.hint ? `${id}-hint` : null,
+		onchange: one.onchange,
+		oninput: one.oninput,
+	};
+	if (one.type === "checkbox")
+		return h(
+			"div",
+			{ class: "field tickbox", key: one.name },
+			h("label", { class: "check" }, h("input", { ...common, type: "checkbox", checked: one.value }), one.label),
+			hint,
+		);
+	return h(
+		"div",
+		{ class: `field${one.full ? " full" : ""}`, key: one.name },
+		h("label", { for: id }, one.label, one.required && h("span", { class: "must", title: "Required" }, " *")),
+		control(one, common),
+		hint,
+	);
+}
+
+const choicesOf = ({ options }) => options.map((option) => (Array.isArray(option) ? option : [option, option]));
+
+function control(one, common) {
+	switch (one.type) {
+		case "select":
+			return h(
+				"select",
+				{ ...common, value: one.value ?? choicesOf(one)[0]?.[0] },
+				choicesOf(one).map(([value, label]) => h("option", { value }, label)),
+			);
+		case "area":
+		case "json":
+			return h("textarea", {
+				...common,
+				rows: one.rows ?? 3,
+				value: one.value ?? "",
+				spellcheck: "false",
+				placeholder: one.placeholder,
+			});
+		case "file":
+			return h("input", { ...common, type: "file", accept: one.accept });
+		default:
+			return h(
+				"input",
+				{
+					...common,
+					type: one.type ?? "text",
+					value: one.value ?? "",
+					min: one.min,
+					max: one.max,
+					pattern: one.pattern,
+					placeholder: one.placeholder,
+					autocomplete: one.autocomplete ?? "off",
+					spellcheck: "false",
+					list: one.choices ? `${common.id}-list` : null,
+				},
+				null,
+			);
+	}
+}

@@ -1,0 +1,81 @@
+// One connection: its client, its traffic, its channels.
+
+import { path } from "../lib/api.js";
+import { chart, rangeChoice, RANGES, rates, samplesOf } from "../lib/chart.js";
+import { count, moment, octetRate, octets } from "../lib/format.js";
+import { ago, argumentsOf, facts, heading, section, state, tiles, userLink, vhostLink } from "../lib/parts.js";
+import { h } from "../lib/view.js";
+import { channelsTable } from "./channels.js";
+import { calledOf } from "./connections.js";
+
+const TRAFFIC = [
+	["recv_oct", "Received"],
+	["send_oct", "Sent"],
+];
+
+export const page = {
+	title: ({ args: [name] }) => name,
+
+	async load(ctx, get) {
+		const [name] = ctx.args;
+		const [connection, channels] = await Promise.all([
+			get(path`/api/connections/${name}`, samplesOf(ctx.query, "data_rates")),
+			get(path`/api/connections/${name}/channels`),
+		]);
+		return { connection, channels };
+	},
+
+	view: (ctx, { connection, channels }) => [
+		heading(
+			"Connection",
+			h("bdi", null, connection.name),
+			calledOf(connection) && h("bdi", null, calledOf(connection)),
+			rangeChoice(ctx, RANGES.slice(0, 3)),
+		),
+		tiles([
+			{ label: "State", value: state(connection.state) },
+			...TRAFFIC.map(([key, label]) => ({
+				label,
+				value: octetRate(connection[`${key}_details`]?.rate ?? 0),
+				note: `${octets(connection[key])} in all`,
+			})),
+			{ label: "Channels", value: count(connection.channels ?? channels.length) },
+		]),
+		h(
+			"div",
+			{ class: "columns" },
+			chart(ctx, {
+				id: "traffic",
+				title: "Octets per second",
+				unit: "octetRate",
+				series: TRAFFIC.map(([key, name]) => ({
+					name,
+					now: connection[`${key}_details`]?.rate ?? 0,
+					points: rates(connection[`${key}_details`]),
+				})),
+			}),
+			section(
+				"Connection",
+				facts([
+					["User", userLink(connection.user)],
+					["Virtual host", vhostLink(connection.vhost)],
+					["Connected", `${moment(connection.connected_at)}, ${ago(connection.connected_at)}`],
+					["From", `${connection.peer_host}:${connection.peer_port}`],
+					["To", `${connection.host}:${connection.port}`],
+					["Protocol", connection.protocol],
+					["Login", connection.auth_mechanism],
+					["TLS", connection.ssl ? [connection.ssl_protocol, connection.ssl_cipher].filter(Boolean).join(", ") : "no"],
+					["Certificate", connection.peer_cert_subject],
+					["Heartbeat", connection.timeout ? `every ${connection.timeout} s` : "none"],
+					["Frames up to", connection.frame_max ? octets(connection.frame_max) : "any size"],
+					["Channels up to", connection.channel_max ? count(connection.channel_max) : "any number"],
+				]),
+			),
+		),
+		section("Channels", channelsTable(ctx, channels)),
+		section(
+			"Properties of the client",
+			argumentsOf(connection.client_properties) ?? h("p", { class: "quiet" }, "None."),
+		),
+	],
+};

@@ -1,0 +1,93 @@
+// Connections: who is here, and how much comes and goes.
+
+import { count, moment, octetRate, octets } from "../lib/format.js";
+import { path } from "../lib/api.js";
+import { ago, connectionLink, heading, inVHost, state, userLink, vhostLink } from "../lib/parts.js";
+import { list, pageOf } from "../lib/table.js";
+import { h } from "../lib/view.js";
+
+const clientOf = ({ client_properties: client }) =>
+	[client?.product, client?.version].filter((one) => typeof one === "string").join(" ");
+export const calledOf = ({ client_properties: client }) =>
+	typeof client?.connection_name === "string" ? client.connection_name : "";
+
+const COLUMNS = [
+	{
+		id: "name",
+		label: "Name",
+		sort: "name",
+		class: "name",
+		cell: (one) => [
+			connectionLink(one.name, calledOf(one) || one.name),
+			calledOf(one) && h("small", null, h("bdi", null, one.name)),
+		],
+	},
+	{ id: "vhost", label: "Virtual host", sort: "vhost", class: "wide", cell: (one) => vhostLink(one.vhost) },
+	{ id: "user", label: "User", sort: "user", cell: (one) => userLink(one.user) },
+	{ id: "state", label: "State", sort: "state", cell: (one) => state(one.state) },
+	{ id: "tls", label: "TLS", sort: "ssl", off: true, cell: (one) => (one.ssl ? (one.ssl_protocol ?? "yes") : "no") },
+	{ id: "protocol", label: "Protocol", sort: "protocol", off: true, cell: (one) => one.protocol },
+	{ id: "channels", label: "Channels", sort: "channels", num: true, cell: (one) => count(one.channels) },
+	{
+		id: "in",
+		label: "Received",
+		sort: "recv_oct_details.rate",
+		num: true,
+		cell: (one) => octetRate(one.recv_oct_details?.rate ?? 0),
+	},
+	{
+		id: "out",
+		label: "Sent",
+		sort: "send_oct_details.rate",
+		num: true,
+		cell: (one) => octetRate(one.send_oct_details?.rate ?? 0),
+	},
+	{
+		id: "received",
+		label: "Received in all",
+		sort: "recv_oct",
+		num: true,
+		off: true,
+		cell: (one) => octets(one.recv_oct),
+	},
+	{ id: "sent", label: "Sent in all", sort: "send_oct", num: true, off: true, cell: (one) => octets(one.send_oct) },
+	{
+		id: "heartbeat",
+		label: "Heartbeat",
+		sort: "timeout",
+		num: true,
+		off: true,
+		cell: (one) => (one.timeout ? `${one.timeout} s` : "none"),
+	},
+	{ id: "client", label: "Client", cell: (one) => h("bdi", null, clientOf(one)) },
+	{
+		id: "since",
+		label: "Connected",
+		sort: "connected_at",
+		num: true,
+		cell: (one) => h("span", { title: moment(one.connected_at) }, ago(one.connected_at)),
+	},
+];
+
+export const page = {
+	title: () => "Connections",
+
+	load: (ctx, get) =>
+		get(
+			ctx.query.vhost ? path`/api/vhosts/${ctx.query.vhost}/connections` : "/api/connections",
+			pageOf(COLUMNS, ctx.query),
+		),
+
+	view(ctx, envelope) {
+		return [
+			heading("", "Connections", inVHost(ctx)),
+			list(ctx, {
+				noun: "connection",
+				columns: COLUMNS,
+				envelope,
+				key: (one) => one.name,
+				name: (one) => one.name,
+			}),
+		];
+	},
+};

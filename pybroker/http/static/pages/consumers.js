@@ -1,0 +1,45 @@
+// Tables of consumers, for the pages of queues and channels.
+
+import { count } from "../lib/format.js";
+import { argumentsOf, badge, channelLink, queueLink, userLink } from "../lib/parts.js";
+import { table } from "../lib/table.js";
+import { h } from "../lib/view.js";
+
+export function consumersTable(ctx, consumers, { withQueue = true, withChannel = true } = {}) {
+	if (!consumers.length)
+		return h(
+			"p",
+			{ class: "quiet" },
+			withQueue ? "This channel consumes nothing." : "Nobody consumes from this queue.",
+		);
+	return table(ctx, {
+		caption: "Consumers",
+		isPlain: true,
+		rows: consumers,
+		key: (one) => `${one.channel_details?.name}\n${one.consumer_tag}`,
+		columns: [
+			{ label: "Tag", cell: (one) => h("bdi", null, one.consumer_tag) },
+			withQueue && { label: "Queue", cell: (one) => queueLink(one.queue.vhost, one.queue.name) },
+			withChannel && {
+				label: "Channel",
+				cell: (one) => (one.channel_details?.name ? channelLink(one.channel_details.name) : ""),
+			},
+			withChannel && { label: "User", cell: (one) => userLink(one.channel_details?.user) },
+			{ label: "Acknowledges", cell: (one) => (one.ack_required ? "yes" : "no") },
+			{ label: "Prefetch", num: true, cell: (one) => (one.prefetch_count ? count(one.prefetch_count) : "no limit") },
+			{
+				label: "State",
+				cell: (one) =>
+					h(
+						"span",
+						{ class: "badges" },
+						one.active === false
+							? badge("waiting", "Another consumer is the active one", "warn")
+							: badge("active", "It gets messages", "ok"),
+						one.exclusive && badge("exclusive", "The only one that may consume"),
+					),
+			},
+			{ label: "Arguments", cell: (one) => argumentsOf(one.arguments) },
+		].filter(Boolean),
+	});
+}

@@ -1,0 +1,103 @@
+// One exchange: what is published to it, and where that goes.
+
+import { path } from "../lib/api.js";
+import { chart, rangeChoice, RANGES, rates, samplesOf } from "../lib/chart.js";
+import { count, rate } from "../lib/format.js";
+import { argumentsOf, facts, heading, nameOf, section, tabs, tiles, vhostLink } from "../lib/parts.js";
+import { h } from "../lib/view.js";
+import { bindingsTable } from "./bindings.js";
+import { features } from "./exchanges.js";
+
+const MESSAGES = [
+	["publish_in", "Published in"],
+	["publish_out", "Routed out"],
+];
+
+export const page = {
+	title: ({ args: [, name] }) => (name === "amq.default" ? "(default)" : name),
+
+	async load(ctx, get) {
+		const [vhost, name] = ctx.args;
+		const isBindings = ctx.query.tab === "bindings";
+		const [exchange, from, to] = await Promise.all([
+			get(path`/api/exchanges/${vhost}/${name}`, samplesOf(ctx.query, "msg_rates")),
+			isBindings ? get(path`/api/exchanges/${vhost}/${name}/bindings/source`) : [],
+			isBindings ? get(path`/api/exchanges/${vhost}/${name}/bindings/destination`) : [],
+		]);
+		return { exchange, from, to };
+	},
+
+	view(ctx, { exchange, from, to }) {
+		const tab = ctx.query.tab ?? "figures";
+		return [
+			heading(
+				"Exchange",
+				nameOf(exchange.name),
+				["in ", vhostLink(exchange.vhost), " ", features(exchange)],
+				tab === "figures" && rangeChoice(ctx, RANGES.slice(0, 3)),
+			),
+			tabs(ctx, [
+				{ id: "figures", label: "Figures" },
+				{ id: "bindings", label: "Bindings" },
+			]),
+			tab === "figures" && figures(ctx, exchange),
+			tab === "bindings" && [
+				section(
+					"From this exchange",
+					exchange.name
+						? bindingsTable(ctx, from, { withSource: false })
+						: h("p", { class: "quiet" }, "Each queue is bound to the default exchange by its own name."),
+				),
+				exchange.name && section("To this exchange", bindingsTable(ctx, to, { withDestination: false })),
+			],
+		];
+	},
+};
+
+function figures(ctx, exchange) {
+	const { message_stats: stats } = exchange;
+	return [
+		tiles([
+			...MESSAGES.map(([key, label]) => ({
+				label,
+				value: rate(stats?.[`${key}_details`]?.rate ?? 0),
+				note: `${count(stats?.[key] ?? 0)} in all`,
+			})),
+			stats?.return_unroutable > 0 && {
+				label: "Returned",
+				value: count(stats.return_unroutable),
+				note: "unroutable, mandatory",
+				kind: "warn",
+			},
+			stats?.drop_unroutable > 0 && {
+				label: "Dropped",
+				value: count(stats.drop_unroutable),
+				note: "unroutable",
+				kind: "warn",
+			},
+		]),
+		h(
+			"div",
+			{ class: "columns" },
+			chart(ctx, {
+				id: "exchange-rates",
+				title: "Messages per second",
+				unit: "rate",
+				series: MESSAGES.map(([key, name]) => ({
+					name,
+					now: stats?.[`${key}_details`]?.rate ?? 0,
+					points: rates(stats?.[`${key}_details`]),
+				})),
+			}),
+			section(
+				"Declaration",
+				facts([
+					["Type", exchange.type],
+					["Arguments", argumentsOf(exchange.arguments)],
+					["Policy", exchange.policy],
+					["Declared by", exchange.user_who_performed_action],
+				]),
+			),
+		),
+	];
+}

@@ -1,0 +1,50 @@
+// Tables of permissions, for the pages of users and virtual hosts.
+
+import { exchangeLink, userLink, vhostLink } from "../lib/parts.js";
+import { table } from "../lib/table.js";
+import { h } from "../lib/view.js";
+
+const pattern = (text) => (text === "" ? h("span", { class: "quiet" }, "nothing") : h("bdi", { class: "code" }, text));
+
+/** `whose`: "user" where the rows are of one virtual host, "vhost" where they are of one user. */
+export function permissionsTable(ctx, rows, whose) {
+	if (!rows.length)
+		return h(
+			"p",
+			{ class: "quiet" },
+			whose === "user" ? "No user may do anything here." : "This user may enter no virtual host.",
+		);
+	return table(ctx, {
+		caption: "Permissions",
+		isPlain: true,
+		rows,
+		key: (row) => row[whose],
+		columns: [
+			who(whose),
+			{ label: "Configure", cell: (row) => pattern(row.configure) },
+			{ label: "Write", cell: (row) => pattern(row.write) },
+			{ label: "Read", cell: (row) => pattern(row.read) },
+		],
+	});
+}
+
+export function topicsTable(ctx, rows, whose) {
+	if (!rows.length) return h("p", { class: "quiet" }, "None: routing keys are not restricted.");
+	return table(ctx, {
+		caption: "Topic permissions",
+		isPlain: true,
+		rows,
+		key: (row) => `${row[whose]}\n${row.exchange}`,
+		columns: [
+			who(whose),
+			{ label: "Exchange", cell: (row) => exchangeLink(row.vhost, row.exchange) },
+			{ label: "Write", cell: (row) => pattern(row.write) },
+			{ label: "Read", cell: (row) => pattern(row.read) },
+		],
+	});
+}
+
+const who = (whose) =>
+	whose === "user"
+		? { label: "User", cell: (row) => userLink(row.user) }
+		: { label: "Virtual host", cell: (row) => vhostLink(row.vhost) };

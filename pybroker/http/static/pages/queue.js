@@ -1,0 +1,169 @@
+// One queue: its figures, who takes from it, where its messages come from, and the messages themselves.
+
+import { path } from "../lib/api.js";
+import { chart, rangeChoice, RANGES, samplesOf } from "../lib/chart.js";
+import { count, lasting, moment, octets, rate } from "../lib/format.js";
+import {
+	argumentsOf,
+	connectionLink,
+	exchangeLink,
+	facts,
+	heading,
+	section,
+	state,
+	tabs,
+	tiles,
+	vhostLink,
+} from "../lib/parts.js";
+import { h } from "../lib/view.js";
+import { bindingsTable } from "./bindings.js";
+import { consumersTable } from "./consumers.js";
+import { messageRates, queued } from "../lib/series.js";
+import { features } from "./queues.js";
+
+const MESSAGES = [
+	["publish", "Incoming"],
+	["deliver_get", "Delivered"],
+	["ack", "Acknowledged"],
+	["redeliver", "Redelivered"],
+];
+
+export const page = {
+	title: ({ args: [, name] }) => name,
+
+	async load(ctx, get) {
+		const [vhost, name] = ctx.args;
+		const [queue, bindings] = await Promise.all([
+			get(path`/api/queues/${vhost}/${name}`, samplesOf(ctx.query, "msg_rates", "lengths")),
+			ctx.query.tab === "bindings" ? get(path`/api/queues/${vhost}/${name}/bindings`) : [],
+		]);
+		return { queue, bindings };
+	},
+
+	view(ctx, { queue, bindings }) {
+		const tab = ctx.query.tab ?? "figures";
+		return [
+			heading(
+				"Queue",
+				h("bdi", null, queue.name),
+				["in ", vhostLink(queue.vhost), " ", features(queue)],
+				tab === "figures" && rangeChoice(ctx, RANGES.slice(0, 3)),
+			),
+			queue.paused && pausedNote(queue),
+			tabs(ctx, [
+				{ id: "figures", label: "Figures" },
+				{ id: "consumers", label: "Consumers", number: queue.consumers ?? 0 },
+				{ id: "bindings", label: "Bindings" },
+			]),
+			tab === "figures" && figures(ctx, queue),
+			tab === "consumers" &&
+				section("Consumers", consumersTable(ctx, queue.consumer_details ?? [], { withQueue: false })),
+			tab === "bindings" && section("Bindings to this queue", bindingsTable(ctx, bindings, { withDestination: false })),
+		];
+	},
+};
+
+function pausedNote(queue) {
+	const who =
+		queue.paused === "publish"
+			? "Publishers wait"
+			: queue.paused === "consume"
+				? "Consumers wait"
+				: "Publishers and consumers wait";
+	return h(
+		"div",
+		{ class: "banner", role: "status" },
+		h("strong", null, "Paused"),
+		h("p", null, `${who}: ${queue.paused_why}. Paused by ${queue.paused_by} at ${moment(queue.paused_since_ms)}.`),
+	);
+}
+
+function figures(ctx, queue) {
+	return [
+		tiles([
+			{ label: "Ready", value: count(queue.messages_ready) },
+			{ label: "Unacknowledged", value: count(queue.messages_unacknowledged) },
+			queue.messages_delayed > 0 && {
+				label: "Delayed",
+				value: count(queue.messages_delayed),
+				note: "until their retry",
+			},
+			queue.head_age_ms !== undefined && {
+				label: "Head age",
+				value: lasting(queue.head_age_ms || undefined),
+				note: "of the oldest ready message",
+			},
+			queue.time_to_drain_s !== undefined && {
+				label: "Empty in",
+				value: typeof queue.time_to_drain_s === "number" ? lasting(1000 * queue.time_to_drain_s) : "–",
+				note: "at the present rates",
+			},
+			typeof queue.time_to_full_s === "number" && {
+				label: "Full in",
+				value: lasting(1000 * queue.time_to_full_s),
+				note: "at the present rates",
+				kind: "warn",
+			},
+			{ label: "Incoming", value: rate(queue.message_stats?.publish_details?.rate ?? 0) },
+			{ label: "Delivered", value: rate(queue.message_stats?.deliver_get_details?.rate ?? 0) },
+			{
+				label: "Consumers",
+				value: count(queue.consumers),
+				href: ctx.here({ tab: "consumers" }),
+				kind: queue.consumers ? "" : "warn",
+			},
+		]),
+		h(
+			"div",
+			{ class: "columns" },
+			chart(ctx, { id: "queue-lengths", title: "Messages", series: queued(queue) }),
+			chart(ctx, {
+				id: "queue-rates",
+				title: "Messages per second",
+				unit: "rate",
+				series: messageRates(queue.message_stats, MESSAGES),
+			}),
+		),
+		h(
+			"div",
+			{ class: "columns" },
+			section(
+				"Declaration",
+				facts([
+					["State", state(queue.state)],
+					["Type", queue.type],
+					["Arguments", argumentsOf(queue.arguments)],
+					["Policy", queue.policy],
+					["Operator policy", queue.operator_policy],
+					["In force", argumentsOf(queue.effective_policy_definition)],
+					["Dead letters go to", letters(queue)],
+					["Owner", queue.owner_pid_details?.name && connectionLink(queue.owner_pid_details.name)],
+					["Idle since", queue.idle_since && moment(queue.idle_since)],
+				]),
+			),
+			section(
+				"Messages",
+				facts([
+					["Octets of bodies", octets(queue.message_bytes)],
+					["ready", octets(queue.message_bytes_ready)],
+					["unacknowledged", octets(queue.message_bytes_unacknowledged)],
+					["Persistent", `${count(queue.messages_persistent)}, ${octets(queue.message_bytes_persistent)}`],
+					["In memory", `${count(queue.messages_ram)}, ${octets(queue.message_bytes_ram)}`],
+					["Paged out", `${count(queue.messages_paged_out)}, ${octets(queue.message_bytes_paged_out)}`],
+					["Dead letters on their way", queue.messages_dlx > 0 ? count(queue.messages_dlx) : null],
+					["Memory of the queue", octets(queue.memory)],
+				]),
+			),
+		),
+	];
+}
+
+function letters({ vhost, arguments: args, effective_policy_definition: policy }) {
+	const exchange = args?.["x-dead-letter-exchange"] ?? policy?.["dead-letter-exchange"];
+	if (exchange === undefined) return null;
+	const key = args?.["x-dead-letter-routing-key"] ?? policy?.["dead-letter-routing-key"];
+	return [
+		exchangeLink(vhost, exchange),
+		key === undefined ? " with their own routing keys" : [" with key ", h("bdi", null, `“${key}”`)],
+	];
+}

@@ -1,0 +1,165 @@
+// Queues: a page of them, by name or by figures.
+
+import { count, lasting, octets, rate } from "../lib/format.js";
+import { badge, heading, inVHost, queueLink, state, userLink, vhostLink } from "../lib/parts.js";
+import { keysOf, list, pageOf } from "../lib/table.js";
+import { path } from "../lib/api.js";
+import { h } from "../lib/view.js";
+
+const perSecond = (key) => (queue) => rate(queue.message_stats?.[`${key}_details`]?.rate ?? 0);
+const rateKey = (key) => `message_stats.${key}_details.rate`;
+
+/** Short words about how a queue was declared. */
+export function features(queue) {
+	const { arguments: args = {} } = queue;
+	return h(
+		"span",
+		{ class: "badges" },
+		queue.type && queue.type !== "classic" && badge(queue.type, "Type of the queue"),
+		queue.durable && badge("D", "Durable: survives a restart"),
+		queue.auto_delete && badge("AD", "Deleted with its last consumer"),
+		queue.exclusive && badge("Excl", "Used by one connection, and deleted with it"),
+		args["x-dead-letter-exchange"] !== undefined &&
+			badge("DLX", `Dead letters go to exchange “${args["x-dead-letter-exchange"]}”`),
+		args["x-message-ttl"] !== undefined && badge("TTL", `Messages expire after ${lasting(args["x-message-ttl"])}`),
+		(args["x-max-length"] ?? args["x-max-length-bytes"]) !== undefined && badge("Lim", "Its length is limited"),
+		args["x-max-priority"] !== undefined && badge("Pri", `Priorities up to ${args["x-max-priority"]}`),
+		queue.paused && badge("Paused", `Paused: ${queue.paused}. ${queue.paused_why ?? ""}`, "warn"),
+	);
+}
+
+const FEATURES = ["type", "durable", "auto_delete", "exclusive", "arguments", "paused", "paused_why"];
+
+const COLUMNS = [
+	{ id: "name", label: "Name", sort: "name", class: "name", cell: (queue) => queueLink(queue.vhost, queue.name) },
+	{ id: "vhost", label: "Virtual host", sort: "vhost", class: "wide", cell: (queue) => vhostLink(queue.vhost) },
+	{ id: "features", label: "Features", needs: FEATURES, class: "wide", cell: features },
+	{ id: "policy", label: "Policy", sort: "policy", off: true, cell: (queue) => queue.policy ?? "" },
+	{ id: "state", label: "State", sort: "state", off: true, cell: (queue) => state(queue.state) },
+	{ id: "ready", label: "Ready", sort: "messages_ready", num: true, cell: (queue) => count(queue.messages_ready) },
+	{
+		id: "unacked",
+		label: "Unacked",
+		sort: "messages_unacknowledged",
+		num: true,
+		hint: "Delivered, not yet acknowledged",
+		cell: (queue) => count(queue.messages_unacknowledged),
+	},
+	{
+		id: "delayed",
+		label: "Delayed",
+		sort: "messages_delayed",
+		num: true,
+		off: true,
+		hint: "Waiting until their retry",
+		cell: (queue) => count(queue.messages_delayed),
+	},
+	{ id: "total", label: "Total", sort: "messages", num: true, cell: (queue) => count(queue.messages) },
+	{
+		id: "growth",
+		label: "Growth",
+		sort: "messages_details.rate",
+		num: true,
+		off: true,
+		hint: "Messages more, or fewer, each second",
+		cell: (queue) => rate(queue.messages_details?.rate),
+	},
+	{
+		id: "age",
+		label: "Head age",
+		sort: "head_age_ms",
+		num: true,
+		hint: "How long the oldest ready message has been waiting",
+		cell: (queue) => lasting(queue.head_age_ms || undefined),
+	},
+	{ id: "in", label: "Incoming", sort: rateKey("publish"), num: true, cell: perSecond("publish") },
+	{ id: "out", label: "Delivered", sort: rateKey("deliver_get"), num: true, cell: perSecond("deliver_get") },
+	{ id: "ack", label: "Acked", sort: rateKey("ack"), num: true, cell: perSecond("ack") },
+	{ id: "consumers", label: "Consumers", sort: "consumers", num: true, cell: (queue) => count(queue.consumers) },
+	{
+		id: "bytes",
+		label: "Octets",
+		sort: "message_bytes",
+		num: true,
+		off: true,
+		hint: "Octets of all bodies",
+		cell: (queue) => octets(queue.message_bytes),
+	},
+	{
+		id: "persistent",
+		label: "Persistent",
+		sort: "messages_persistent",
+		num: true,
+		off: true,
+		cell: (queue) => count(queue.messages_persistent),
+	},
+	{
+		id: "ram",
+		label: "In memory",
+		sort: "messages_ram",
+		num: true,
+		off: true,
+		cell: (queue) => count(queue.messages_ram),
+	},
+	{ id: "memory", label: "Memory", sort: "memory", num: true, off: true, cell: (queue) => octets(queue.memory) },
+	{
+		id: "owner",
+		label: "Owner",
+		needs: ["owner_pid_details.user"],
+		off: true,
+		cell: (queue) => userLink(queue.owner_pid_details?.user),
+	},
+];
+
+// Orders that answer a question.
+const PRESETS = [
+	{ id: "", label: "By name" },
+	{ id: "longest", label: "Longest", hint: "Most messages first", key: "messages", down: true },
+	{ id: "growing", label: "Growing", hint: "Those that grow fastest first", key: "messages_details.rate", down: true },
+	{
+		id: "old",
+		label: "Old head",
+		hint: "Those whose oldest message has waited longest first",
+		key: "head_age_ms",
+		down: true,
+	},
+	{
+		id: "unserved",
+		label: "No consumer",
+		hint: "Those with the fewest consumers first",
+		key: "consumers",
+		down: false,
+	},
+	{
+		id: "dead",
+		label: "Dead letters",
+		hint: "Those with most dead letters on their way first",
+		key: "messages_dlx",
+		down: true,
+	},
+];
+
+export const page = {
+	title: () => "Queues",
+
+	load: (ctx, get) => {
+		const preset = PRESETS.find(({ id, key }) => key && id === ctx.query.preset);
+		const base = ctx.query.vhost ? path`/api/queues/${ctx.query.vhost}` : "/api/queues";
+		const columns = keysOf(COLUMNS, ctx.query, "name", "vhost", "messages");
+		return get(base, { ...pageOf(COLUMNS, ctx.query, preset), columns });
+	},
+
+	view(ctx, envelope) {
+		return [
+			heading("", "Queues", inVHost(ctx)),
+			list(ctx, {
+				noun: "queue",
+				columns: COLUMNS,
+				envelope,
+				presets: PRESETS,
+				key: (queue) => `${queue.vhost}\n${queue.name}`,
+				name: (queue) => queue.name,
+			}),
+		];
+	},
+};

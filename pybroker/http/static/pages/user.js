@@ -1,0 +1,34 @@
+// One user: tags, permissions, limits.
+
+import { path } from "../lib/api.js";
+import { facts, heading, section } from "../lib/parts.js";
+import { h } from "../lib/view.js";
+import { permissionsTable, topicsTable } from "./permissions.js";
+import { tagBadges } from "./users.js";
+
+export const page = {
+	title: ({ args: [name] }) => name,
+
+	async load(ctx, get) {
+		const [name] = ctx.args;
+		const [user, permissions, topics] = await Promise.all([
+			get(path`/api/users/${name}`),
+			get(path`/api/users/${name}/permissions`),
+			get(path`/api/users/${name}/topic-permissions`),
+		]);
+		return { user, permissions, topics };
+	},
+
+	view: (ctx, { user, permissions, topics }) => [
+		heading("User", h("bdi", null, user.name), tagBadges(user)),
+		section(
+			"User",
+			facts([
+				["Password", user.password_hash ? "set" : "none: logs in with a certificate alone"],
+				["Hash", user.hashing_algorithm?.replace("rabbit_password_hashing_", "")],
+			]),
+		),
+		section("Permissions", permissionsTable(ctx, permissions, "vhost")),
+		section("Topic permissions", topicsTable(ctx, topics, "vhost")),
+	],
+};

@@ -1,0 +1,74 @@
+// One virtual host: its figures, and who may do what in it.
+
+import { path } from "../lib/api.js";
+import { chart, rangeChoice, samplesOf } from "../lib/chart.js";
+import { count, limitsOf } from "../lib/format.js";
+import { facts, heading, section } from "../lib/parts.js";
+import { link } from "../lib/route.js";
+import { h } from "../lib/view.js";
+import { messageRates, queued } from "../lib/series.js";
+import { permissionsTable, topicsTable } from "./permissions.js";
+
+const MESSAGES = [
+	["publish", "Published"],
+	["deliver_get", "Delivered"],
+	["ack", "Acknowledged"],
+	["confirm", "Confirmed"],
+	["redeliver", "Redelivered"],
+];
+
+export const page = {
+	title: ({ args: [name] }) => name,
+
+	async load(ctx, get) {
+		const [name] = ctx.args;
+		const isAdministrator = ctx.may("administrator");
+		const [vhost, permissions, topics, limits] = await Promise.all([
+			isAdministrator
+				? get(path`/api/vhosts/${name}`, samplesOf(ctx.query, "msg_rates", "lengths"))
+				: get("/api/vhosts").then((vhosts) => vhosts.find((one) => one.name === name)),
+			isAdministrator ? get(path`/api/vhosts/${name}/permissions`) : null,
+			isAdministrator ? get(path`/api/vhosts/${name}/topic-permissions`) : null,
+			isAdministrator ? get(path`/api/vhost-limits/${name}`) : null,
+		]);
+		return { vhost, permissions, topics, limits: limits?.[0]?.value ?? {} };
+	},
+
+	view: (ctx, { vhost, permissions, topics, limits }) => [
+		heading("Virtual host", h("bdi", null, vhost.name), vhost.description, rangeChoice(ctx)),
+		h(
+			"div",
+			{ class: "columns" },
+			chart(ctx, { id: "vhost-lengths", title: "Messages in queues", series: queued(vhost) }),
+			chart(ctx, {
+				id: "vhost-rates",
+				title: "Messages per second",
+				unit: "rate",
+				series: messageRates(vhost.message_stats, MESSAGES),
+			}),
+		),
+		section(
+			"Virtual host",
+			facts([
+				[
+					"Show",
+					["queues", "exchanges", "connections", "channels"].map((id) => [
+						h("a", { href: link(id, [], { vhost: vhost.name }) }, id),
+						" ",
+					]),
+				],
+				["Tags", (vhost.tags ?? []).join(", ")],
+				["Queues are by default", vhost.default_queue_type === "undefined" ? null : vhost.default_queue_type],
+				["Most connections", limitsOf(limits, "max-connections")],
+				["Most queues", limitsOf(limits, "max-queues")],
+				["Firehose", vhost.tracing ? "on: messages are copied to exchange “amq.rabbitmq.trace”" : "off"],
+				[
+					"Messages",
+					`${count(vhost.messages_ready ?? 0)} ready, ${count(vhost.messages_unacknowledged ?? 0)} unacknowledged`,
+				],
+			]),
+		),
+		permissions && section("Permissions", permissionsTable(ctx, permissions, "user")),
+		topics && section("Topic permissions", topicsTable(ctx, topics, "user")),
+	],
+};

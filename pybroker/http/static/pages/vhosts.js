@@ -1,0 +1,90 @@
+// Virtual hosts: what each has, and how much is done in it.
+
+import { count, octetRate, rate } from "../lib/format.js";
+import { badge, heading, state, vhostLink } from "../lib/parts.js";
+import { link } from "../lib/route.js";
+import { list, pageHere } from "../lib/table.js";
+import { h } from "../lib/view.js";
+
+const perSecond = (key) => (vhost) => rate(vhost.message_stats?.[`${key}_details`]?.rate ?? 0);
+const stateOf = ({ cluster_state: nodes }) =>
+	Object.values(nodes ?? {}).find((word) => word !== "running") ?? "running";
+
+const COLUMNS = [
+	{
+		id: "name",
+		label: "Name",
+		sort: "name",
+		class: "name",
+		cell: (vhost) => [vhostLink(vhost.name), vhost.description && h("small", null, h("bdi", null, vhost.description))],
+	},
+	{ id: "state", label: "State", cell: (vhost) => state(stateOf(vhost)) },
+	{
+		id: "tags",
+		label: "Tags",
+		cell: (vhost) =>
+			h(
+				"span",
+				{ class: "badges" },
+				(vhost.tags ?? []).map((tag) => badge(tag, "Tag")),
+				vhost.tracing && badge("firehose", "Messages are copied to exchange “amq.rabbitmq.trace”", "warn"),
+				vhost.protected_from_deletion && badge("protected", "It cannot be deleted until the protection is lifted"),
+			),
+	},
+	{ id: "ready", label: "Ready", sort: "messages_ready", num: true, cell: (vhost) => count(vhost.messages_ready ?? 0) },
+	{
+		id: "unacked",
+		label: "Unacked",
+		sort: "messages_unacknowledged",
+		num: true,
+		cell: (vhost) => count(vhost.messages_unacknowledged ?? 0),
+	},
+	{ id: "in", label: "Published", sort: "message_stats.publish_details.rate", num: true, cell: perSecond("publish") },
+	{
+		id: "out",
+		label: "Delivered",
+		sort: "message_stats.deliver_get_details.rate",
+		num: true,
+		cell: perSecond("deliver_get"),
+	},
+	{
+		id: "received",
+		label: "Received",
+		sort: "recv_oct_details.rate",
+		num: true,
+		cell: (vhost) => octetRate(vhost.recv_oct_details?.rate ?? 0),
+	},
+	{
+		id: "sent",
+		label: "Sent",
+		sort: "send_oct_details.rate",
+		num: true,
+		cell: (vhost) => octetRate(vhost.send_oct_details?.rate ?? 0),
+	},
+	{
+		id: "show",
+		label: "Show",
+		class: "end",
+		cell: (vhost) =>
+			[
+				["queues", "queues"],
+				["exchanges", "exchanges"],
+				["connections", "connections"],
+			].map(([id, label]) => [" ", h("a", { href: link(id, [], { vhost: vhost.name }) }, label)]),
+	},
+];
+
+export const page = {
+	title: () => "Virtual hosts",
+	load: (ctx, get) => get("/api/vhosts"),
+	view: (ctx, vhosts) => [
+		heading("", "Virtual hosts"),
+		list(ctx, {
+			noun: "virtual host",
+			columns: COLUMNS,
+			envelope: pageHere(vhosts, COLUMNS, ctx.query, (vhost) => vhost.name),
+			key: (vhost) => vhost.name,
+			name: (vhost) => vhost.name,
+		}),
+	],
+};
