@@ -19,6 +19,7 @@ from pybroker.core.events import topology as topology_events
 from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.events.ends import EndObservers
 from pybroker.core.events.notices import Notices
+from pybroker.core.exchange import EXCHANGE_TYPES
 from pybroker.core.exchange.event_exchange import Events
 from pybroker.core.message_trace.hub import Traces
 from pybroker.core.metadata import store
@@ -78,6 +79,7 @@ class Broker:
     """`epoch` tells this start from others in connection ids; `next_queue` is the next queue's id, never reused."""
 
     moves: ClassVar = Moves()
+    exchange_types: ClassVar = tuple(EXCHANGE_TYPES)
 
     def __init__(
         self, settings: "Settings", clock: Clock, turn: Turn, definitions: "Definitions | None" = None

@@ -63,6 +63,8 @@ class Application:
         except RequestEntityTooLarge:
             most = self._settings.body_octets_max
             return _error(HttpError(413, "bad_request", f"the body of the request has more than {most} octets"))
+        except HTTPException as error:
+            return _error(errors.bad_request(error.description or "bad request"))
         except Exception:  # noqa: BLE001 - a fault of ours; its traceback goes to the log of the node
             traceback.print_exc()
             reason = "pybroker-web failed at this request; the log of the node says how"
@@ -83,8 +85,6 @@ class Application:
         except MethodNotAllowed as error:
             headers = {"Allow": _allow(error.valid_methods or ())}
             raise HttpError(405, "method_not_allowed", "Method Not Allowed", headers) from None
-        except HTTPException as error:
-            raise errors.bad_request(error.description or "bad request") from None
         return _response(request, route.answer(self._call(request, route), **names))
 
     def _call(self, request: Request, route: Route) -> Call:

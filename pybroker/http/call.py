@@ -40,6 +40,21 @@ class Call:
         """Tell whether a parameter says true."""
         return self.query.get(name, "") == "true"
 
+    @property
+    def protocol(self) -> str:
+        """Return the protocol of the listener that took it, as RabbitMQ names it."""
+        return "https" if self.request.scheme == "https" else "http"
+
+    @property
+    def host(self) -> str:
+        """Return the address of that listener."""
+        return (self.request.server or ("", None))[0]
+
+    @property
+    def port(self) -> int:
+        """Return the port of that listener."""
+        return (self.request.server or ("", None))[1] or 0
+
     def ask(self, command: str, /, **args: Any) -> Any:
         """Return what a command answers, run by the user. Raises Refused, Unavailable, HttpError."""
         try:
@@ -76,7 +91,10 @@ class Call:
 
     def document(self) -> Any:
         """Return the body, which is JSON; nothing, `null` and `undefined` are an empty object. Raises HttpError."""
-        octets = self.request.get_data()
+        try:
+            octets = self.request.get_data()
+        except OSError:
+            raise bad_request("the body of the request has no end") from None
         if octets.strip() in EMPTY:
             return {}
         try:

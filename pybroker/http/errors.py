@@ -8,6 +8,7 @@ from pybroker.http.node import Refused
 REALM: Final = 'Basic realm="RabbitMQ Management"'
 
 # Exit codes of commands (sysexits.h, and one of the node's own).
+_FAULT: Final = 70
 _TRY_AGAIN: Final = 75
 _NO_PERMISSION: Final = 77
 LOGIN_ENDED: Final = 79
@@ -81,4 +82,6 @@ def from_refusal(refused: Refused) -> HttpError:
         return not_found()
     if refused.exit_code == _TRY_AGAIN or "app" in refused.facts:
         return unavailable(str(refused))
+    if refused.exit_code == _FAULT:
+        return HttpError(500, "internal_error", "the node failed at this request; its log says how")
     return bad_request(str(refused))

@@ -85,7 +85,8 @@ class Server(pywsgi.WSGIServer):  # type: ignore[misc] # likewise
             error_log=None,
             backlog=BACKLOG,
             spawn=Pool(CONNECTIONS_MAX),
-            environ={"wsgi.multithread": False},
+            # Without the name it would ask for it over the network.
+            environ={"wsgi.multithread": False, "SERVER_NAME": address[0]},
         )
 
     def handle(self, sock: Any, address: Any) -> None:

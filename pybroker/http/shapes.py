@@ -151,4 +151,5 @@ POLICY: Final = Shape("policy", ("apply-to", "definition", "name", "pattern", "p
 OPERATOR_POLICY: Final = POLICY._replace(kind="operator_policy")
 PARAMETER: Final = Shape("parameter", ("component", "name", "value", "vhost"))
 GLOBAL_PARAMETER: Final = Shape("global_parameter", ("name", "value"))
+USER_LIMIT: Final = Shape("user_limit", ("user", "value"))
 LIMIT: Final = Shape("limit", ("value", "vhost"))

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.daemon.running import Running
-from tests.daemon.test_web import child_of, config, port, scrape, short_folder
+from tests.daemon.test_web import child_of, config, free_port, port, scrape, short_folder
 from tests.searches import share
 
 __all__ = ("config", "port", "short_folder")
@@ -31,6 +31,20 @@ GOOD = (
     b"GET / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc",
     b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
 )
+LOGIN = b"Host: localhost\r\nAuthorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n"
+JSON = b'{"username":"guest","password":"guest","a":[1,{"b":null}]}'
+# Of the HTTP API.
+CALLS = (
+    b"GET /api/overview HTTP/1.1\r\n" + LOGIN + b"\r\n",
+    b"GET /api/queues/%2F/a%2Fb?columns=name,messages&sort=name&sort_reverse=true HTTP/1.1\r\n" + LOGIN + b"\r\n",
+    b"GET /api/exchanges?page=1&page_size=2&name=a.*&use_regex=true HTTP/1.1\r\n" + LOGIN + b"\r\n",
+    b"GET /api/bindings/%2F/e/amq.topic/q/q/~ HTTP/1.1\r\n" + LOGIN + b"X-Reason: a\r\n\r\n",
+    b"GET /api/whoami HTTP/1.1\r\nHost: localhost\r\nCookie: pybroker-session=abc; x=y\r\n\r\n",
+    b"GET /api/health/checks/certificate-expiration/1/days HTTP/1.0\r\n" + LOGIN + b"\r\n",
+    b"OPTIONS /api/queues HTTP/1.1\r\nHost: [::1]:1\r\nOrigin: https://a\r\n\r\n",
+    b"POST /api/pybroker/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(JSON), JSON),
+    b'GET /app.js HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: W/"x"\r\nRange: bytes=0-1\r\n\r\n',
+)
 PARTS = (
     b"\0",
     b"\r\n",
@@ -48,10 +62,10 @@ PARTS = (
 )
 
 
-def damaged(seed: int) -> bytes:
+def damaged(seed: int, good: tuple[bytes, ...]) -> bytes:
     """Return one or several requests, one of them damaged."""
     dice = random.Random(seed)
-    octets = bytearray(b"".join(dice.choice(GOOD) for _ in range(dice.randint(1, 3))))
+    octets = bytearray(b"".join(dice.choice(good) for _ in range(dice.randint(1, 3))))
     for _ in range(dice.randint(1, 4)):
         at = dice.randrange(len(octets) + 1)
         match dice.randrange(4):
@@ -67,10 +81,10 @@ def damaged(seed: int) -> bytes:
     return bytes(octets)
 
 
-def attack(place: int, seed: int) -> None:
+def attack(place: int, good: tuple[bytes, ...], seed: int) -> None:
     """Send it, read what comes, and leave in one way or another."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", place), timeout=0.3) as peer:
-        peer.sendall(damaged(seed))
+        peer.sendall(damaged(seed, good))
         if seed % 3:
             peer.shutdown(socket.SHUT_WR)
         if seed % 4:
@@ -90,12 +104,22 @@ def web(short_folder, config, port):
     assert "starting it again" not in log
 
 
+@pytest.fixture
+def api_port(config):
+    """Return the port of the HTTP API, which is open."""
+    place = free_port()
+    config.write_text(config.read_text().replace("management.enabled = false", f"management.tcp.port = {place}"))
+    return place
+
+
 @pytest.mark.search
 @pytest.mark.timeout(3_600)
-def test_damaged_requests_leave_nothing_behind(web, port, seed):
+@pytest.mark.parametrize("good", [GOOD, CALLS], ids=["metrics", "api"])
+def test_damaged_requests_leave_nothing_behind(api_port, web, port, seed, good):
     count, settled = share(300, 100_000), 0
+    place = port if good is GOOD else api_port
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for number, _ in enumerate(pool.map(lambda n: attack(port, n), range(seed, seed + count))):
+        for number, _ in enumerate(pool.map(lambda n: attack(place, good, n), range(seed, seed + count))):
             if number % 1_000 == 0:
                 scrape(port)
             if number == count // 3:

@@ -15,7 +15,7 @@ from pybroker.control.execute import Executor
 from pybroker.control.spec import EX_LOGIN
 from pybroker.core.events.cause import BROKER
 from pybroker.http.application import Application
-from pybroker.http.node import Refused
+from pybroker.http.node import Node, Refused
 from pybroker.http.settings import Management
 from tests.control.conftest import Operator
 from tests.fakes import World
@@ -23,7 +23,7 @@ from tests.fakes import World
 NOBODY = ActingUser("")
 
 
-class FakeNode:
+class FakeNode(Node):
     """The node as pybroker-web sees it, with a broker in this process behind it."""
 
     def __init__(self, world: World) -> None:
@@ -33,21 +33,7 @@ class FakeNode:
         self.asked: list[str] = []
         self.failure: Exception | None = None
 
-    def ask(self, command, session=None, /, **args):
-        (line,) = self._lines(command, session, args)
-        return line["value"]
-
-    def rows(self, command, session=None, /, **args):
-        for line in self._lines(command, session, args):
-            if isinstance(line, list):
-                yield line[0]
-
-    def records(self, command, session=None, /, **args):
-        head, *rows = self._lines(command, session, args)
-        for row in rows:
-            yield dict(zip(head["columns"], row, strict=True))
-
-    def _lines(self, command, session, args):
+    def _lines(self, command, args, session):
         """Yield the lines of an answer but the last, as they come over the socket."""
         self.asked.append(command)
         if self.failure is not None:
@@ -99,6 +85,7 @@ class Api:
         # The path as it is sent, which werkzeug's client would unquote.
         place, _, query = path.partition("?")
         base = {"REMOTE_ADDR": self.address, "REMOTE_PORT": "40000"}
+        more.setdefault("base_url", "http://localhost:15672/")
         environ = {"PATH_INFO": place, "QUERY_STRING": query}
         return self.client.open(
             "/", method=method, headers=headers, environ_base=base, environ_overrides=environ, **more

@@ -15,6 +15,7 @@ from pybroker.http.node import Refused
         (spec.EX_TEMPFAIL, {}, 503, "service_unavailable", "text"),
         (spec.EX_UNAVAILABLE, {"app": "starting"}, 503, "service_unavailable", "text"),
         (spec.EX_USAGE, {}, 400, "bad_request", "text"),
+        (spec.EX_SOFTWARE, {}, 500, "internal_error", "the node failed at this request; its log says how"),
     ],
 )
 def test_refusals_of_the_node_have_their_status(code, facts, status, error, reason):

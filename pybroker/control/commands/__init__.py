@@ -195,8 +195,10 @@ INTERNAL_PLACES: Final = (
     "web.logout",
     "web.whoami",
     "web.node_figures",
+    "web.node_state",
     "web.object_figures",
     "web.object_rows",
+    "web.overview",
     "web.web_settings",
 )
 INTERNAL: Final = tuple(place.rpartition(".")[2] for place in INTERNAL_PLACES)

@@ -10,6 +10,7 @@ from pybroker.control.objects.kind import Kind, View, readers
 
 if TYPE_CHECKING:
     from pybroker.core.auth.permissions import Permission, TopicPermission
+    from pybroker.core.auth.users import User
 
 
 class _Permission(NamedTuple):
@@ -37,6 +38,13 @@ def _topic_permissions(view: View) -> Iterator[_Permission]:
                 yield _Permission(user.name, vhost, permission, exchange)
 
 
+def _limits(view: View) -> "Iterator[User]":
+    """Yield users with limits; one's own for those who see only what is theirs."""
+    for user in list(view.broker.users):
+        if user.limits and view.user in {None, user.name}:
+            yield user
+
+
 def _password_hash(user: Any) -> str:
     from base64 import b64encode  # noqa: PLC0415 - pybrokerctl needs it for nothing else
 
@@ -59,6 +67,7 @@ USERS: Final = Kind(
     lambda view, keys: [user for (name,) in keys if (user := view.broker.users.get(name)) is not None],
     access=ADMINISTRATOR,
 )
+LIMITS: Final = Kind(_limits, {"user": lambda u: u.name, "value": lambda u: u.limits})
 PERMISSIONS: Final = Kind(_permissions, readers(list_permissions.COLUMNS, vhost=_vhost), access=ADMINISTRATOR)
 TOPIC_PERMISSIONS: Final = Kind(
     _topic_permissions, readers(list_topic_permissions.COLUMNS, vhost=_vhost), access=ADMINISTRATOR

@@ -15,6 +15,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "channel": clients.CHANNELS,
     "consumer": clients.CONSUMERS,
     "user": access.USERS,
+    "user_limit": access.LIMITS,
     "permission": access.PERMISSIONS,
     "topic_permission": access.TOPIC_PERMISSIONS,
     "policy": rules.POLICIES,

@@ -103,10 +103,19 @@ class _Task(NamedTuple):
     done: Callable[[Any], None]
 
 
+class Attempts:
+    """How many peers tried to log in."""
+
+    __slots__ = ("failed", "succeeded")
+
+    def __init__(self) -> None:
+        self.failed = self.succeeded = 0
+
+
 class Logins:
     """`worker` is the thread; without one (tests) everything is done at once. Used on the loop alone."""
 
-    __slots__ = ("_broker", "_busy", "_key", "_lines", "_log_lines", "failed", "succeeded", "waiting", "worker")
+    __slots__ = ("_broker", "_busy", "_key", "_lines", "_log_lines", "attempts", "waiting", "worker")
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
@@ -114,7 +123,7 @@ class Logins:
         self._lines: dict[tuple[str, str], deque[_Task]] = {}  # the next one to be served is first
         self._busy = False
         self._log_lines = LineLimit()
-        self.failed = self.succeeded = 0  # by a peer, since the start or the last reset
+        self.attempts: dict[str, Attempts] = {}  # since the start or the last reset, by protocol
         self.waiting = 0
         self.worker: Worker | None = None
 
@@ -217,7 +226,7 @@ class Logins:
         if verdict.user is not None and name in self._broker.settings.loopback_users and not peer.peer_is_local:
             verdict = Verdict(None, LOCAL_ONLY)
         if verdict.user is not None:
-            self.succeeded += 1
+            self._attempts(peer).succeeded += 1
             connection_events.authenticated(peer, name)
             return verdict
         mechanism = peer.auth_mechanism
@@ -234,11 +243,28 @@ class Logins:
 
         Return whether it was one of these: the audit log has the same ones.
         """
-        self.failed += 1
+        self._attempts(session).failed += 1
         if not self._log_lines.allows():
             return False
         log.error("%s (connection %s)", text, session.name, extra=event("login.refused", session, user=user_name))
         return True
+
+    @property
+    def succeeded(self) -> int:
+        """Return how many logins succeeded."""
+        return sum([each.succeeded for each in self.attempts.values()])
+
+    @property
+    def failed(self) -> int:
+        """Return how many logins failed."""
+        return sum([each.failed for each in self.attempts.values()])
+
+    def forget_attempts(self) -> None:
+        """Count from zero."""
+        self.attempts.clear()
+
+    def _attempts(self, peer: "LoginPeer") -> Attempts:
+        return self.attempts.setdefault(peer.protocol, Attempts())
 
     def tick(self) -> None:
         """Report refusals that were not logged. Called about once a second."""

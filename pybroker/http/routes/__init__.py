@@ -6,9 +6,26 @@ parts of the path by name.
 
 from typing import Final
 
-from pybroker.http.routes import bindings, clients, exchanges, operation, queues, rules, session, users, vhosts
+from pybroker.http.routes import (
+    bindings,
+    clients,
+    definitions,
+    exchanges,
+    features,
+    health,
+    nodes,
+    operation,
+    overview,
+    queues,
+    rules,
+    session,
+    users,
+    vhosts,
+)
 
 ROUTES: Final = (
+    *overview.ROUTES,
+    *nodes.ROUTES,
     *vhosts.ROUTES,
     *users.ROUTES,
     *exchanges.ROUTES,
@@ -16,6 +33,9 @@ ROUTES: Final = (
     *bindings.ROUTES,
     *clients.ROUTES,
     *rules.ROUTES,
+    *definitions.ROUTES,
+    *features.ROUTES,
+    *health.ROUTES,
     *session.ROUTES,
     *operation.ROUTES,
 )

@@ -44,6 +44,12 @@ def _channels_of(call: "Call", name: str) -> Any:
     return lists.answer(call, found)
 
 
+def _sessions_of(call: "Call", name: str) -> list[Any]:
+    """Answer with the sessions of AMQP 1.0, of which there are none."""
+    _connection(call, name)
+    return []
+
+
 def _channels(call: "Call") -> Any:
     return lists.answer(call, map(_channel_shown, CHANNEL.documents(call)))
 
@@ -64,6 +70,7 @@ ROUTES: Final = (
     Route("GET", "/api/connections", MANAGEMENT, _connections),
     Route("GET", "/api/connections/<name>", MANAGEMENT, _connection),
     Route("GET", "/api/connections/<name>/channels", MANAGEMENT, _channels_of),
+    Route("GET", "/api/connections/<name>/sessions", MANAGEMENT, _sessions_of),
     Route("GET", "/api/connections/username/<user>", MANAGEMENT, _of_user),
     Route("GET", "/api/channels", MANAGEMENT, _channels),
     Route("GET", "/api/channels/<name>", MANAGEMENT, _channel),

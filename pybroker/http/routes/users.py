@@ -6,7 +6,7 @@ from pybroker.control.access import ADMINISTRATOR, MANAGEMENT
 from pybroker.http import lists
 from pybroker.http.errors import not_found
 from pybroker.http.route import Route
-from pybroker.http.shapes import PERMISSION, TOPIC_PERMISSION, USER
+from pybroker.http.shapes import PERMISSION, TOPIC_PERMISSION, USER, USER_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,6 +76,17 @@ def _topic_permission(call: "Call", vhost: str, user: str, exchange: str) -> "Do
     raise not_found()
 
 
+def _hash_password(call: "Call", password: str) -> "Document":
+    return {"ok": call.ask("hash_password", password=password)["password_hash"]}
+
+
+def _limits(call: "Call", user: str | None = None) -> Any:
+    found = USER_LIMIT.documents(call)
+    if user is not None:
+        found = (each for each in found if each["user"] == user)
+    return lists.answer(call, found, ("user",))
+
+
 ROUTES: Final = (
     Route("GET", "/api/whoami", MANAGEMENT, _whoami),
     Route("GET", "/api/users", ADMINISTRATOR, _list),
@@ -83,6 +94,9 @@ ROUTES: Final = (
     Route("GET", "/api/users/<user>", ADMINISTRATOR, _get),
     Route("GET", "/api/users/<user>/permissions", ADMINISTRATOR, _permissions),
     Route("GET", "/api/users/<user>/topic-permissions", ADMINISTRATOR, _topic_permissions),
+    Route("GET", "/api/auth/hash_password/<password>", ADMINISTRATOR, _hash_password),
+    Route("GET", "/api/user-limits", MANAGEMENT, _limits),
+    Route("GET", "/api/user-limits/<user>", MANAGEMENT, _limits),
     Route("GET", "/api/permissions", ADMINISTRATOR, _permissions),
     Route("GET", "/api/permissions/<vhost>/<user>", ADMINISTRATOR, _permission),
     Route("GET", "/api/topic-permissions", ADMINISTRATOR, _topic_permissions),

@@ -62,6 +62,16 @@ def test_a_consumer(api, name):
 
 
 def test_what_is_not_there(api):
-    for path in ("connections/none", "connections/none/channels", "channels/none", "channels/none%20(1)"):
+    for path in (
+        "connections/none",
+        "connections/none/channels",
+        "connections/none/sessions",
+        "channels/none",
+        "channels/none%20(1)",
+    ):
         api.get(f"/api/{path}", status=404)
     api.get("/api/consumers/none", status=404)
+
+
+def test_there_are_no_sessions_of_amqp_1_0(api, name):
+    assert api.get(f"/api/connections/{name}/sessions") == []

@@ -51,3 +51,19 @@ def test_who_one_is(api, ann):
 )
 def test_what_is_not_there(granted, path):
     granted.get(f"/api/{path}", status=404)
+
+
+def test_limits(granted, world):
+    users = world.broker.users
+    users.set_limits("ann", {"max-channels": 10})
+    users.set_limits("monitoring", {"max-connections": 1})
+    ours = {"user": "ann", "value": {"max-channels": 10}}
+    assert granted.get("/api/user-limits/ann") == [ours]
+    assert len(granted.get("/api/user-limits")) == 2
+    assert granted.get("/api/user-limits", "ann") == [ours]
+
+
+def test_hashes(granted, world):
+    found = granted.get("/api/auth/hash_password/secret")["ok"]
+    assert found
+    assert granted.get("/api/auth/hash_password/secret", "ann", status=401)["reason"] == "Not administrator user"

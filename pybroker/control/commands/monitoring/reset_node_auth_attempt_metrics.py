@@ -6,7 +6,7 @@ from pybroker.control.spec import Command, NoArgs, Node
 def run(node: Node, args: NoArgs) -> None:
     """Reset the counts."""
     del args
-    node.broker.logins.failed = node.broker.logins.succeeded = 0
+    node.broker.logins.forget_attempts()
 
 
 COMMAND = Command(

@@ -45,6 +45,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
             for strategy, deaths in broker.totals.deaths.items()
         },
         "virtual_hosts": list(broker.vhosts),
+        "auth_mechanisms": list(settings.auth_mechanisms),
         "files": psutil.Process().num_fds(),
         "files_max": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "logins": {"succeeded": broker.logins.succeeded, "failed": broker.logins.failed},

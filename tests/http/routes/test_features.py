@@ -1,0 +1,26 @@
+"""Feature flags, deprecated features, and plugins that are not there."""
+
+import pytest
+
+
+def test_flags(api):
+    flag = api.get("/api/feature-flags")[0]
+    assert flag.keys() == {"name", "state", "stability", "provided_by", "desc", "doc_url"}
+    assert flag["state"] == "enabled"
+
+
+def test_deprecated_features(api, peer):
+    assert api.get("/api/deprecated-features/used") == []
+    peer.declare("q")
+    assert [each["name"] for each in api.get("/api/deprecated-features/used")] == ["transient_nonexcl_queues"]
+    assert len(api.get("/api/deprecated-features")) == 2
+
+
+@pytest.mark.parametrize(
+    "path", ["shovels", "federation-links", "stream/connections", "stream/publishers", "stream/consumers"]
+)
+def test_nothing_of_plugins(api, ann, path):
+    assert api.get(f"/api/{path}", "ann") == []
+    assert api.get(f"/api/{path}/other", "ann") == []
+    api.get(f"/api/{path}/%2F", "ann", status=401)
+    api.get(f"/api/{path}/none", status=404)
