@@ -1,7 +1,9 @@
 """One request, and the node as its user sees it."""
 
+import io
+
 import pytest
-from werkzeug.test import EnvironBuilder
+from werkzeug.test import EnvironBuilder, run_wsgi_app
 from werkzeug.wrappers import Request
 
 from pybroker.http.call import Call
@@ -23,6 +25,22 @@ def test_bodies_are_json(node, octets):
     with pytest.raises(HttpError, match="not_json") as caught:
         call(node, data=octets).document()
     assert caught.value.status == 400
+
+
+def test_a_body_without_an_end_is_told_so(api):
+    more = {"CONTENT_LENGTH": "100", "wsgi.input": io.BytesIO(b"{")}
+    environ = EnvironBuilder("/api/pybroker/session", method="POST").get_environ() | more
+    assert run_wsgi_app(api.client.application, environ)[1].startswith("400")
+
+
+def test_a_connection_that_breaks_is_told_so(node):
+    class Broken(io.BytesIO):
+        def read(self, *_):
+            raise OSError("unexpected end of file")
+
+    environ = EnvironBuilder(method="POST").get_environ() | {"wsgi.input": Broken(), "wsgi.input_terminated": True}
+    with pytest.raises(HttpError, match="the body of the request has no end"):
+        Call(Request(environ), node, None, Logins(node, 100)).document()
 
 
 def test_fields_are_those_of_an_object(node):

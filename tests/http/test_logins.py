@@ -1,5 +1,7 @@
 """The user of each request."""
 
+import base64
+
 import pytest
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Request
@@ -38,6 +40,17 @@ def test_without_a_password_nobody_is_let_in(api):
         assert response.status_code == 401
         assert response.get_json() == {"error": "not_authorized", "reason": "Login failed"}
         assert response.headers["WWW-Authenticate"] == 'Basic realm="RabbitMQ Management"'
+
+
+@pytest.mark.parametrize("header", ["Basic", "Basic \xf4", "Basic !", "Basic /w==", "Bearer abc", "", "Basic Og=="])
+def test_headers_that_are_none(api, header):
+    assert api.request("GET", "/api/whoami", None, headers={"Authorization": header}).status_code == 401
+
+
+def test_names_and_passwords_may_have_any_character(api, world):
+    world.broker.users.add("jürgen", "pä:ß", ("management",))
+    header = "basic " + base64.b64encode("jürgen:pä:ß".encode()).decode()
+    assert api.get("/api/whoami", None, headers={"Authorization": header})["name"] == "jürgen"
 
 
 def test_scripts_of_a_page_have_no_dialogue_opened(api):
