@@ -16,6 +16,9 @@ from pybroker.core.reply_text import printed_json
 # rabbit_stream_queue.
 SEGMENT_OCTETS_MAX: Final = 3_000_000_000
 FILTER_OCTETS: Final = range(16, 256)
+# In milliseconds.
+HEAD_AGE_TARGET: Final = "head-age-target"
+TIME_TO_CONSUME_TARGET: Final = "time-to-consume-target"
 
 Definition = Mapping[str, Any]
 Check = Callable[[Any], bool]
@@ -102,6 +105,9 @@ KEYS: Final[dict[str, Key]] = {
         _operators,
         told=steps_fault,
     ),
+    # Differs from RabbitMQ: it has no such keys. Telemetry and its reports look at these; queues do not.
+    HEAD_AGE_TARGET: Key(_whole(1), "{} is not a valid target for the age of the head", min),
+    TIME_TO_CONSUME_TARGET: Key(_whole(1), "{} is not a valid target for the time to consume", min),
     # Without effect, of queues here.
     "max-in-memory-bytes": Key(_whole(), "{} is not a valid maximum memory in bytes", min, effect=False),
     "max-in-memory-length": Key(_whole(), "{} is not a valid maximum memory in bytes", min, effect=False),

@@ -7,6 +7,7 @@ has `first` set: its totals count from its creation. pybroker-pipeline(7) has th
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from pybroker.core.policy.keys import HEAD_AGE_TARGET, TIME_TO_CONSUME_TARGET
 from pybroker.core.queue.queue import Queue
 from pybroker.core.stats import drops, metrics
 from pybroker.daemon.resources import rss
@@ -21,6 +22,11 @@ Row = dict[str, Any]
 # The name of what stands for many things at once.
 OTHERS: Final = "(others)"
 
+# Columns of queues whose policies have these keys.
+_TARGETS: Final = {
+    HEAD_AGE_TARGET: "head_age_target_ms",
+    TIME_TO_CONSUME_TARGET: "time_to_consume_target_ms",
+}
 _QUEUE: Final = [(name, metric.read) for name, metric in metrics.sampled(metrics.QUEUE).items()]
 _consumers_full: Final = metrics.QUEUE["consumers_full"].read
 _QUEUE_GAUGES: Final = [name for name, metric in metrics.sampled(metrics.QUEUE).items() if metric.type == "gauge"]
@@ -30,7 +36,7 @@ _NODE: Final = [(name, metric.read) for name, metric in metrics.sampled(metrics.
 
 def of_queue(queue: "Queue") -> Row:
     """Return a queue's gauges and totals; acknowledged is also what was delivered without asking for it."""
-    limits = queue.limits
+    limits, policies = queue.limits, queue.applied.definition
     return {
         "vhost": queue.vhost.name,
         "queue": queue.name,
@@ -41,6 +47,7 @@ def of_queue(queue: "Queue") -> Row:
         "length_max": limits.length_max,
         "octets_max": limits.octets_max,
         "state": queue.state,
+        **({column: policies[key] for key, column in _TARGETS.items() if key in policies} if policies else {}),
     }
 
 

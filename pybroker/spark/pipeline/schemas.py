@@ -83,6 +83,10 @@ def _figures(metrics: "Mapping[str, Metric]", *names: str) -> tuple[tuple[str, s
     return tuple((name, "BIGINT", known[name].help) for name in names)
 
 
+_TARGETS: Final = (
+    ("head_age_target_ms", "BIGINT", "target of its policy for head_age_ms; empty without one"),
+    ("time_to_consume_target_ms", "BIGINT", "target of its policy for the time to consume, in ms; empty without one"),
+)
 QUEUE_SAMPLE: Final = Table(
     "queue_sample",
     "queue and interval in which it changed, and for every queue at least every five minutes",
@@ -101,6 +105,7 @@ QUEUE_SAMPLE: Final = Table(
             *_figures(QUEUE, "head_age_ms", "unacknowledged_age_ms"),
             ("length_max", "BIGINT", "length limit in messages; empty without a limit"),
             ("octets_max", "BIGINT", "length limit in octets of message bodies; empty without a limit"),
+            *_TARGETS,
             ("state", "STRING", "state of the queue; deleted in its last row"),
             ("deleted_ms", "BIGINT", "time at which it was deleted, in ms since 1970; empty before"),
             ("discarded", "BIGINT", "messages that were deleted with it; empty before"),
@@ -267,6 +272,7 @@ _QUEUE_COLUMNS: Final = _minute(
     ("consumers_full_min", "BIGINT", "lowest number of consumers on a full prefetch"),
     ("head_age_ms_max", "BIGINT", "highest age of the oldest ready message, in ms"),
     ("unacknowledged_age_ms_last", "BIGINT", "age of the oldest unacknowledged delivery in the last sample, in ms"),
+    *_TARGETS,
     ("discarded", "BIGINT", "messages that the queue had when it was deleted"),
     ("deleted", "BOOLEAN", "whether the queue was deleted by then"),
     ("last_ts", "TIMESTAMP", "time of the last sample"),

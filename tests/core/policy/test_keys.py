@@ -9,6 +9,7 @@ from pybroker.core.policy.limits import OVERFLOWS
 OPERATORS = {
     *("delivery-limit", "expires", "max-in-memory-bytes", "max-in-memory-length", "max-length", "max-length-bytes"),
     *("message-ttl", "overflow", "queue-version", "target-group-size", "ha-mode", "ha-params", "ha-sync-mode"),
+    *("head-age-target", "time-to-consume-target"),
     *("delayed-retry-max", "delayed-retry-min", "delayed-retry-type", "retry-delays"),
 }
 GOOD = {
@@ -26,6 +27,7 @@ GOOD = {
     "federation-upstream-pattern": ["^u"],
     "federation-upstream-set": ["all"],
     "ha-mode": ["all"],
+    "head-age-target": [1, 60_000],
     "initial-cluster-size": [0, 3],
     "max-age": ["1D", "30m", "5Y"],
     "max-in-memory-bytes": [0, 5],
@@ -44,6 +46,7 @@ GOOD = {
     "stream-filter-size-bytes": [16, 255],
     "stream-max-segment-size-bytes": [0, 3_000_000_000],
     "target-group-size": [1, 5],
+    "time-to-consume-target": [1, 60_000],
 }
 BAD = {
     "alternate-exchange": ([5], "{} is not a valid alternate exchange name"),
@@ -53,6 +56,7 @@ BAD = {
     "dead-letter-strategy": ([5], "{} is not a valid dead letter strategy"),
     "delivery-limit": ([1.5, True], "{} is not a valid delivery limit"),
     "expires": ([0, -1, True, 315_360_000_001], "{} is not a valid queue expiry"),
+    "head-age-target": ([0, 1.5, True], "{} is not a valid target for the age of the head"),
     "max-age": ([5], "{} is not a valid max age"),
     "max-in-memory-bytes": ([-1], "{} is not a valid maximum memory in bytes"),
     "max-in-memory-length": ([-1], "{} is not a valid maximum memory in bytes"),

@@ -26,6 +26,21 @@ def test_a_queue_has_gauges_limits_and_totals(world):
     assert (row["publish_total"], row["deliver_total"], row["state"]) == (3, 1, "running")
 
 
+def test_a_queue_has_the_targets_of_its_policy(world):
+    world.connect().declare("q")
+    queue, parameters = world.vhost.queues["q"], world.broker.parameters
+    assert "head_age_target_ms" not in rows.of_queue(queue)
+    value = {"pattern": "", "definition": {"head-age-target": 60_000}, "priority": 0}
+    parameters.set("/", "policy", "p", value)
+    row = rows.of_queue(queue)
+    assert row["head_age_target_ms"] == 60_000
+    assert "time_to_consume_target_ms" not in row
+    operators = {"head-age-target": 5_000, "time-to-consume-target": 1_000, "max-length": 5}
+    parameters.set("/", "operator_policy", "o", value | {"definition": operators})
+    row = rows.of_queue(queue)
+    assert (row["head_age_target_ms"], row["time_to_consume_target_ms"], row["length_max"]) == (5_000, 1_000, 5)
+
+
 def test_a_queue_has_the_ages_of_its_messages(world):
     peer = world.connect()
     peer.declare("q")

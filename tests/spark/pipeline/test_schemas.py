@@ -26,6 +26,8 @@ def test_the_daemons_rows_are_the_tables_columns():
     broker, peer = world.broker, world.connect()
     broker.losses = DropCounts()
     peer.declare("q")
+    targets = {"head-age-target": 1, "time-to-consume-target": 1}
+    broker.parameters.set("/", "policy", "p", {"pattern": "", "definition": targets, "priority": 0})
     peer.publish("", "nowhere", b"")
     broker.alarms.set("memory", "short")
     (alarm,) = broker.alarms

@@ -30,8 +30,8 @@ class Target(NamedTuple):
 
     queue: str
     vhost: str = "*"
-    head_age_s: int | None = None
-    time_to_consume_s: int | None = None
+    head_age_s: float | None = None
+    time_to_consume_s: float | None = None
     share: float = SHARE
 
 

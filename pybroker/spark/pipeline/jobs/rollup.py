@@ -80,6 +80,8 @@ QUEUE_MINUTE: Final = {
     "paged_out_max": ("paged_out", "max"),
     "length_max": ("length_max", "last"),
     "octets_max": ("octets_max", "last"),
+    "head_age_target_ms": ("head_age_target_ms", "last"),
+    "time_to_consume_target_ms": ("time_to_consume_target_ms", "last"),
     "consumers_full_min": ("consumers_full", "min"),
     "head_age_ms_max": ("head_age_ms", "max"),
     "unacknowledged_age_ms_last": ("unacknowledged_age_ms", "last"),

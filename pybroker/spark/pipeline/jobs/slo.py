@@ -2,7 +2,7 @@
 
 The time to consume is what a message that arrives now has to wait: what is ahead of it, at the rate of deliveries in
 its minute, and no less than the head's age. A row of a minute stands until the next row, six minutes at most. Targets
-are in the file rules.toml of the warehouse.
+are in the file rules.toml of the warehouse, else in the policies of queues.
 """
 
 import fnmatch
@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 
 from pybroker.humanize import lasting
 from pybroker.spark.pipeline.alerts.rules import Target, load
-from pybroker.spark.pipeline.columns.minutes import MICROSECONDS, MINUTE_S, Minutes, by_thing, together
+from pybroker.spark.pipeline.columns.minutes import MICROSECONDS, MINUTE_S, Minutes, by_thing, foremost, together
+from pybroker.spark.pipeline.jobs import people
 from pybroker.spark.pipeline.jobs.levels import QUEUE
-from pybroker.spark.pipeline.jobs.people import foremost
 from pybroker.spark.pipeline.schemas import QUEUE_1M
 from pybroker.verdicts import meanings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pybroker.spark.pipeline.columns.minutes import Key
     from pybroker.spark.pipeline.run import Run
@@ -47,7 +47,8 @@ COLUMNS: Final = (
 DETAILS: Final = frozenset({"share", "known_s", "node"})
 
 
-READ: Final = ("ready_last", "ready_max", "head_age_ms_max", "deliver", "deleted", "last_ts")
+POLICY: Final = tuple(f"{name}_target_ms" for name in AGES)
+READ: Final = ("ready_last", "ready_max", "head_age_ms_max", "deliver", "deleted", "last_ts", *POLICY)
 _LATE: Final = tuple(f"{name}_late_s" for name in AGES)
 _HOW: Final = dict.fromkeys(("head_age_s", "time_to_consume_s"), "max") | dict.fromkeys(
     ("known_s", "missed_s", *_LATE), "sum"
@@ -56,16 +57,42 @@ _HOW: Final = dict.fromkeys(("head_age_s", "time_to_consume_s"), "max") | dict.f
 
 def ages(minutes: Minutes, targets: "Sequence[Target]") -> list[dict[str, Any]]:
     """Return for each queue its ages, its target, and for how long that was not kept."""
-    parts, found = [], _Targets(targets)
+    parts, ends, found = [], [], _Targets(targets)
     for rows in minutes.followed():
-        part = _ages(rows, found.limits(minutes.things).take(rows["n"]))
+        part = _ages(rows, _limits(rows, found.limits(minutes.things).take(rows["n"])))
         parts.append(by_thing(part, {name: (name, how) for name, how in _HOW.items()}))
+        ends.append(foremost(rows.select(["n", "at", *POLICY]), "at", "max"))
     if not parts:
         return []
+    last = {row["n"]: row for row in foremost(pa.concat_tables(ends), "at", "max").to_pylist()}
+    every = together(parts, _HOW).to_pylist()
+    keys = [minutes.things[row["n"]] for row in every]
     return [
-        row | dict(zip(QUEUE, minutes.things[row["n"]], strict=True)) | {"target": found.of[row["n"]]}
-        for row in together(parts, _HOW).to_pylist()
+        row | dict(zip(QUEUE, key, strict=True)) | {"target": found.of[row["n"]] or _of_policy(key, last[row["n"]])}
+        for row, key in zip(every, keys, strict=True)
     ]
+
+
+def _of_policy(key: "Key", row: dict[str, Any]) -> Target | None:
+    """Return the target that a queue's policy has at the end; None if it has none."""
+    head_age_s, time_to_consume_s = (None if row[name] is None else row[name] / 1_000 for name in POLICY)
+    if head_age_s is None and time_to_consume_s is None:
+        return None
+    _, vhost, queue = key
+    return Target(queue, vhost, head_age_s, time_to_consume_s)
+
+
+def _limits(rows: pa.Table, ruled: pa.ChunkedArray) -> dict[str, pa.ChunkedArray]:
+    """Return the limits of each row in seconds: those of the rules, else of its policy."""
+    is_ruled = pc.is_valid(ruled)
+    return {
+        name: pc.if_else(
+            is_ruled,
+            pc.struct_field(ruled, name).cast(pa.float64()),
+            pc.divide(rows[f"{name}_target_ms"].cast(pa.float64()), 1_000),
+        )
+        for name in AGES
+    }
 
 
 class _Targets:
@@ -88,7 +115,7 @@ def _is_for(target: Target, vhost: str, queue: str) -> bool:
     return fnmatch.fnmatchcase(queue, target.queue) and fnmatch.fnmatchcase(vhost, target.vhost)
 
 
-def _ages(rows: pa.Table, limits: pa.ChunkedArray) -> pa.Table:
+def _ages(rows: pa.Table, limits: "Mapping[str, pa.ChunkedArray]") -> pa.Table:
     """Return the ages of each minute, for how long it stands, and for how long its queue was late."""
     to_next = pc.subtract(rows["next_at"], rows["at"])
     stands = pc.min_element_wise(pc.coalesce(to_next, MINUTE_S), STANDS_S)
@@ -104,10 +131,7 @@ def _ages(rows: pa.Table, limits: pa.ChunkedArray) -> pa.Table:
     waited = pc.if_else(pc.is_valid(rows["head_age_ms_max"]), head, None)
     waits = pc.fill_null(pc.greater(rows["ready_last"], 0), False)
     wait = pc.if_else(waits, pc.max_element_wise(rate, waited), 0.0)
-    late = [
-        pc.fill_null(pc.greater(age, pc.struct_field(limits, name)), False)
-        for age, name in zip((head, wait), AGES, strict=True)
-    ]
+    late = [pc.fill_null(pc.greater(age, limits[name]), False) for age, name in zip((head, wait), AGES, strict=True)]
     times = {name: pc.if_else(is_late, stands, 0) for name, is_late in zip(_LATE, late, strict=True)}
     missed = {"known_s": stands, "missed_s": pc.if_else(pc.or_(*late), stands, 0)}
     found = pa.table({"n": rows["n"], "head_age_s": head, "time_to_consume_s": wait, **missed, **times})
@@ -143,7 +167,7 @@ def run(run: "Run") -> dict[str, Any]:
     )
     rows = [[one.get(name) for name, _ in COLUMNS] for one in found]
     summary = [(word, sum(one["verdict"] == word for one in found)) for word in rank]
-    told = foremost(advice(one) for one in found if one["verdict"] == "missed")
+    told = people.foremost(advice(one) for one in found if one["verdict"] == "missed")
     return run.report("slo", COLUMNS, rows, details=DETAILS, summary=summary, advice=told)
 
 

@@ -57,3 +57,20 @@ def test_without_a_target_nothing_is_judged(found):
     assert (free["verdict"], free["head_age_s"], free["missed_s"]) == ("no target", 1_000, None)
     # An older node does not tell ages.
     assert "unknown" not in found
+
+
+def test_a_policy_may_have_the_target():
+    policy = {"head_age_target_ms": 60_000, "time_to_consume_target_ms": 1_500}
+    rows = [
+        *(minute(n, "ruled late", 10, 61, 600) | policy for n in range(10)),
+        # It had none at first.
+        *(minute(n, "late", 10, 61, 600) | (policy if n >= 4 else {}) for n in range(10)),
+        *(minute(n, "without", 10, 61, 600) for n in range(10)),
+    ]
+    rules = (Target("ruled*", head_age_s=100),)
+    found = {row["queue"]: slo.judge(row) for row in slo.ages(minutes(QUEUE_1M, *rows), rules)}
+    assert (found["ruled late"]["verdict"], found["ruled late"]["head_age_target_s"]) == ("met", 100)
+    late = found["late"]
+    assert (late["verdict"], late["head_age_target_s"], late["time_to_consume_target_s"]) == ("missed", 60, 1.5)
+    assert (late["head_age_kept"], late["missed_s"], late["share"]) == (0.4, 360, 0.99)
+    assert found["without"]["verdict"] == "no target"
