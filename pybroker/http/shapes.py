@@ -64,7 +64,9 @@ QUEUE: Final = Shape(
     (
         *_QUEUE_BASICS,
         *("consumer_capacity", "consumer_utilisation", "exclusive_consumer_tag", "single_active_consumer_tag"),
-        *("head_message_timestamp", "head_age_ms", "messages_delayed", "paused"),
+        *("head_message_timestamp", "head_age_ms", "messages_delayed", "messages_dlx"),
+        *("in_rate_10s", "out_rate_10s", "time_to_drain_s", "time_to_full_s"),
+        *("paused", "paused_mode", "paused_by", "paused_since_ms", "paused_why"),
         *("message_bytes_paged_out", "message_bytes_persistent", "message_bytes_ram", "message_bytes_ready"),
         *("message_bytes_unacknowledged", "messages_paged_out", "messages_persistent", "messages_ram"),
         *("messages_ready_ram", "messages_unacknowledged_ram"),

@@ -54,6 +54,10 @@ const ctx = {
 	get user() {
 		return now.user;
 	},
+	/** When the figures came. */
+	get at() {
+		return now.at;
+	},
 	get around() {
 		return now.around;
 	},

@@ -157,6 +157,13 @@ class Page:
                 raise AssertionError(f"{condition} never was true; the page says: {self.text()[:2_000]}")
             self._browser.read(0.05)
 
+    def wait_for_file(self, path: Path) -> None:
+        """Wait until a download is there."""
+        deadline = time.monotonic() + WAIT_S
+        while not path.exists():
+            assert time.monotonic() < deadline, f"{path} was not downloaded"
+            self._browser.read(0.05)
+
     def wait_for_text(self, text: str) -> None:
         self.wait(f"document.body && document.body.innerText.includes({json.dumps(text)})")
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.http.interface.sources import FOLDER, pages
+from tests.http.interface.sources import FOLDER, SCRIPTS, pages
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="there is no node on this machine")
@@ -29,6 +29,13 @@ def run(tmp_path_factory):
         return json.loads(done.stdout)
 
     return evaluate
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def test_scripts_can_be_read(name):
+    command = [NODE, "--input-type=module", "--check"]
+    done = subprocess.run(command, input=SCRIPTS[name], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_figures_are_shown_as_people_read_them(run):

@@ -158,6 +158,25 @@ def test_refreshing_leaves_alone_what_is_typed(page):
     assert page.run("document.querySelector('#filter').value") == "q"
 
 
+def test_charts_have_a_table_behind(page):
+    go(page, "#/")
+    page.wait("document.querySelector('.chart svg')")
+    page.click(".chart summary")
+    page.wait("document.querySelector('.chart table tbody tr')")
+    page.run("document.querySelector('.chart svg').focus()")
+    page.press("ArrowLeft")
+    page.wait("document.querySelector('.chart .at')")
+
+
+def test_definitions_are_downloaded(page, tmp_path):
+    page.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    go(page, "#/definitions")
+    page.wait("document.querySelector('.card button')")
+    page.click(".card button")
+    page.wait_for_file(tmp_path / "definitions.json")
+    assert json.loads((tmp_path / "definitions.json").read_text())["users"][0]["name"] == "guest"
+
+
 def test_colours_are_switched_and_kept(page, site):
     page.click("[aria-label='Dark colours']")
     page.wait("document.documentElement.dataset.theme === 'dark'")

@@ -2,6 +2,7 @@
 
 import { counted } from "./format.js";
 import { sentence, toDo } from "./parts.js";
+import { link } from "./route.js";
 import { h } from "./view.js";
 
 const NAMES_MAX = 3;
@@ -23,6 +24,7 @@ export const banner = {
 			found.alarms.length
 				? found.alarms.map((alarm) => h("p", { key: alarm.resource }, alarm.title ? explained(alarm) : alarm.message))
 				: held.slice(0, NAMES_MAX).map((one) => cause(one)),
+			ctx.may("monitoring") && h("p", null, h("a", { href: link("health") }, "All connections and causes")),
 		);
 	},
 };

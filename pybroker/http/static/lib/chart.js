@@ -36,8 +36,9 @@ export function samplesOf(query, ...kinds) {
 	);
 }
 
-/** The choice of the range, for the head of a page. */
+/** The choice of the range, for the head of a page; nothing while the node tells no samples. */
 export function rangeChoice(ctx, ranges = RANGES) {
+	if (!ctx.state.isSampled) return null;
 	const chosen = rangeOf(ctx.query);
 	return h(
 		"div",
@@ -56,35 +57,24 @@ export function rangeChoice(ctx, ranges = RANGES) {
 	);
 }
 
-/** [[time, value], ...], the oldest first, of a "..._details" with samples. */
-export const lengths = (details) =>
-	(details?.samples ?? []).map(({ sample, timestamp }) => [timestamp, sample]).reverse();
-
-/** The same as the increase per second from one sample to the next. */
-export function rates(details) {
-	const points = lengths(details);
-	return points
-		.slice(1)
-		.map(([time, value], i) => [time, Math.max(0, (1000 * (value - points[i][1])) / (time - points[i][0]))]);
-}
-
 /**
- * A chart. `series`: [{name, points, now}], `now` being the figure of this moment; `unit` one of UNITS; `limit`: {name, value},
- * drawn as a line of its own.
+ * A chart. `series`: [{name, points, now}], `now` being the figure of this moment; `unit` is one of UNITS.
  */
-export function chart(ctx, { id, title, unit = "count", series, limit }) {
+export function chart(ctx, { id, title, unit = "count", series }) {
 	const { full, axis, base } = UNITS[unit];
 	const shown = series.filter(({ points }) => points.length > 1);
 	const times = [...new Set(shown.flatMap(({ points }) => points.map(([time]) => time)))].sort((a, b) => a - b);
-	const head = h("figcaption", { id: `chart-${id}` }, title);
+	const head = h("figcaption", null, title);
 	if (!times.length)
-		return h("figure", { class: "chart", key: id }, head, h("p", { class: "quiet empty" }, "No samples yet."));
+		return h(
+			"figure",
+			{ class: "chart", key: id },
+			head,
+			h("p", { class: "quiet empty" }, "Waiting for a second sample …"),
+		);
 	const from = times[0];
 	const to = times.at(-1);
-	const top = ceiling(
-		Math.max(limit?.value ?? 0, ...shown.flatMap(({ points }) => points.map(([, value]) => value))),
-		base,
-	);
+	const top = ceiling(Math.max(...shown.flatMap(({ points }) => points.map(([, value]) => value))), base);
 	const x = (time) => ((time - from) / (to - from || 1)) * WIDTH;
 	const y = (value) => HEIGHT - (value / top) * HEIGHT;
 	const at = pointed.has(id) ? nearest(times, pointed.get(id)) : null;
@@ -128,7 +118,6 @@ export function chart(ctx, { id, title, unit = "count", series, limit }) {
 					},
 				},
 				[0, 0.5, 1].map((part) => h("line", { class: "grid", x1: 0, x2: WIDTH, y1: HEIGHT * part, y2: HEIGHT * part })),
-				limit && h("line", { class: "limit", x1: 0, x2: WIDTH, y1: y(limit.value), y2: y(limit.value) }),
 				shown.map(({ points, name }) =>
 					h("path", {
 						class: `line s${series.findIndex((one) => one.name === name)}`,
@@ -157,18 +146,6 @@ export function chart(ctx, { id, title, unit = "count", series, limit }) {
 					h("b", null, full(at === null ? latest(one) : valueAt(one.points, at))),
 				),
 			),
-			limit &&
-				h(
-					"li",
-					null,
-					h(
-						"svg",
-						{ class: "swatch", viewBox: "0 0 20 8", "aria-hidden": "true" },
-						h("line", { class: "limit", x1: 0, x2: 20, y1: 4, y2: 4 }),
-					),
-					h("span", null, limit.name),
-					h("b", null, full(limit.value)),
-				),
 		),
 		behind(ctx, id, title, series, times, full),
 	);
@@ -228,7 +205,8 @@ function behind(ctx, id, title, series, times, full) {
 	);
 }
 
-const latest = (one) => one.now ?? one.points.at(-1)?.[1];
+/** The figure of this moment. */
+export const latest = (one) => one.now ?? one.points.at(-1)?.[1];
 const valueAt = (points, time) => points.find(([other]) => other === time)?.[1];
 const nearest = (times, time) =>
 	times.reduce((best, other) => (Math.abs(other - time) < Math.abs(best - time) ? other : best));
@@ -239,4 +217,21 @@ function ceiling(value, base) {
 	if (base === 2) return 2 ** Math.ceil(Math.log2(value));
 	const power = 10 ** Math.floor(Math.log10(value));
 	return [1, 2, 4, 5, 10].map((part) => part * power).find((one) => one >= value);
+}
+
+/** How much of a limit is used: a bar with its figures in words. */
+export function meter({ label, value, max, full = count, isBad = false }) {
+	const part = max ? Math.min(1, value / max) : 0;
+	return h(
+		"div",
+		{ class: `meter${isBad ? " bad" : part > 0.85 ? " warn" : ""}` },
+		h("span", { class: "name" }, label),
+		h("span", { class: "figures" }, `${full(value)} of ${full(max)}`),
+		h(
+			"svg",
+			{ viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" },
+			h("rect", { class: "all", width: 100, height: 4 }),
+			h("rect", { class: "part", width: (100 * part).toFixed(2), height: 4 }),
+		),
+	);
 }

@@ -72,6 +72,9 @@ export const plain = (value) => (typeof value === "string" ? value : JSON.string
 /** The value at a dotted path, as in RabbitMQ's parameters; undefined where there is none. */
 export const at = (row, path) => path.split(".").reduce((value, key) => value?.[key], row);
 
+/** The rate of a counter of that name; 0 if it never moved, undefined if the node does not know it (yet). */
+export const rateOf = (counters, name) => counters?.[`${name}_details`]?.rate ?? (counters?.[name] ? undefined : 0);
+
 /** A limit of that name, in words. */
 export const limitsOf = (limits, name) =>
 	limits[name] === undefined || limits[name] < 0 ? "no limit" : count(limits[name]);

@@ -4,14 +4,14 @@
 export function parse(hash) {
 	const [path, query = ""] = hash.replace(/^#?\/?/, "").split("?");
 	const [page = "", ...args] = path.split("/").map(decoded);
-	return { page: page || "queues", args, query: Object.fromEntries(new URLSearchParams(query)) };
+	return { page: page || "overview", args, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 /** Return an address. Parameters that are undefined, null or "" are left out. */
 export function link(page, args = [], query = {}) {
 	const pairs = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
 	const tail = pairs.length ? `?${new URLSearchParams(pairs)}` : "";
-	return `#/${[page === "queues" && !args.length ? "" : page, ...args].map(encodeURIComponent).join("/")}${tail}`;
+	return `#/${[page === "overview" && !args.length ? "" : page, ...args].map(encodeURIComponent).join("/")}${tail}`;
 }
 
 function decoded(part) {

@@ -6,7 +6,7 @@ import { count } from "../lib/format.js";
 import { connectionLink, facts, heading, section, state, tiles, userLink, vhostLink } from "../lib/parts.js";
 import { h } from "../lib/view.js";
 import { consumersTable } from "./consumers.js";
-import { messageRates } from "../lib/series.js";
+import { perSecond } from "../lib/series.js";
 
 const MESSAGES = [
 	["publish", "Published"],
@@ -47,7 +47,7 @@ export const page = {
 				id: "channel-rates",
 				title: "Messages per second",
 				unit: "rate",
-				series: messageRates(channel.message_stats, MESSAGES),
+				series: perSecond(ctx, channel.message_stats, MESSAGES),
 			}),
 			section(
 				"Channel",

@@ -1,12 +1,12 @@
 // Channels: what they publish, get and owe.
 
 import { path } from "../lib/api.js";
-import { count, rate } from "../lib/format.js";
+import { count, rate, rateOf } from "../lib/format.js";
 import { badge, channelLink, heading, inVHost, state, userLink, vhostLink } from "../lib/parts.js";
 import { list, pageOf, table } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
-const perSecond = (key) => (channel) => rate(channel.message_stats?.[`${key}_details`]?.rate ?? 0);
+const perSecond = (key) => (channel) => rate(rateOf(channel.message_stats, key));
 const rateKey = (key) => `message_stats.${key}_details.rate`;
 
 const modes = (channel) =>

@@ -1,7 +1,8 @@
 // One connection: its client, its traffic, its channels.
 
 import { path } from "../lib/api.js";
-import { chart, rangeChoice, RANGES, rates, samplesOf } from "../lib/chart.js";
+import { chart, latest, rangeChoice, RANGES, samplesOf } from "../lib/chart.js";
+import { perSecond } from "../lib/series.js";
 import { count, moment, octetRate, octets } from "../lib/format.js";
 import { ago, argumentsOf, facts, heading, section, state, tiles, userLink, vhostLink } from "../lib/parts.js";
 import { h } from "../lib/view.js";
@@ -25,57 +26,59 @@ export const page = {
 		return { connection, channels };
 	},
 
-	view: (ctx, { connection, channels }) => [
-		heading(
-			"Connection",
-			h("bdi", null, connection.name),
-			calledOf(connection) && h("bdi", null, calledOf(connection)),
-			rangeChoice(ctx, RANGES.slice(0, 3)),
-		),
-		tiles([
-			{ label: "State", value: state(connection.state) },
-			...TRAFFIC.map(([key, label]) => ({
-				label,
-				value: octetRate(connection[`${key}_details`]?.rate ?? 0),
-				note: `${octets(connection[key])} in all`,
-			})),
-			{ label: "Channels", value: count(connection.channels ?? channels.length) },
-		]),
-		h(
-			"div",
-			{ class: "columns" },
-			chart(ctx, {
-				id: "traffic",
-				title: "Octets per second",
-				unit: "octetRate",
-				series: TRAFFIC.map(([key, name]) => ({
-					name,
-					now: connection[`${key}_details`]?.rate ?? 0,
-					points: rates(connection[`${key}_details`]),
-				})),
-			}),
-			section(
+	view(ctx, { connection, channels }) {
+		const series = perSecond(ctx, connection, TRAFFIC);
+		return [
+			heading(
 				"Connection",
-				facts([
-					["User", userLink(connection.user)],
-					["Virtual host", vhostLink(connection.vhost)],
-					["Connected", `${moment(connection.connected_at)}, ${ago(connection.connected_at)}`],
-					["From", `${connection.peer_host}:${connection.peer_port}`],
-					["To", `${connection.host}:${connection.port}`],
-					["Protocol", connection.protocol],
-					["Login", connection.auth_mechanism],
-					["TLS", connection.ssl ? [connection.ssl_protocol, connection.ssl_cipher].filter(Boolean).join(", ") : "no"],
-					["Certificate", connection.peer_cert_subject],
-					["Heartbeat", connection.timeout ? `every ${connection.timeout} s` : "none"],
-					["Frames up to", connection.frame_max ? octets(connection.frame_max) : "any size"],
-					["Channels up to", connection.channel_max ? count(connection.channel_max) : "any number"],
-				]),
+				h("bdi", null, connection.name),
+				calledOf(connection) && h("bdi", null, calledOf(connection)),
+				rangeChoice(ctx, RANGES.slice(0, 3)),
 			),
-		),
-		section("Channels", channelsTable(ctx, channels)),
-		section(
-			"Properties of the client",
-			argumentsOf(connection.client_properties) ?? h("p", { class: "quiet" }, "None."),
-		),
-	],
+			tiles([
+				{ label: "State", value: state(connection.state) },
+				...TRAFFIC.map(([key, label], i) => ({
+					label,
+					value: octetRate(latest(series[i])),
+					note: `${octets(connection[key])} in all`,
+				})),
+				{ label: "Channels", value: count(connection.channels ?? channels.length) },
+			]),
+			h(
+				"div",
+				{ class: "columns" },
+				chart(ctx, {
+					id: "traffic",
+					title: "Octets per second",
+					unit: "octetRate",
+					series,
+				}),
+				section(
+					"Connection",
+					facts([
+						["User", userLink(connection.user)],
+						["Virtual host", vhostLink(connection.vhost)],
+						["Connected", `${moment(connection.connected_at)}, ${ago(connection.connected_at)}`],
+						["From", `${connection.peer_host}:${connection.peer_port}`],
+						["To", `${connection.host}:${connection.port}`],
+						["Protocol", connection.protocol],
+						["Login", connection.auth_mechanism],
+						[
+							"TLS",
+							connection.ssl ? [connection.ssl_protocol, connection.ssl_cipher].filter(Boolean).join(", ") : "no",
+						],
+						["Certificate", connection.peer_cert_subject],
+						["Heartbeat", connection.timeout ? `every ${connection.timeout} s` : "none"],
+						["Frames up to", connection.frame_max ? octets(connection.frame_max) : "any size"],
+						["Channels up to", connection.channel_max ? count(connection.channel_max) : "any number"],
+					]),
+				),
+			),
+			section("Channels", channelsTable(ctx, channels)),
+			section(
+				"Properties of the client",
+				argumentsOf(connection.client_properties) ?? h("p", { class: "quiet" }, "None."),
+			),
+		];
+	},
 };

@@ -1,6 +1,6 @@
 // Connections: who is here, and how much comes and goes.
 
-import { count, moment, octetRate, octets } from "../lib/format.js";
+import { count, moment, octetRate, octets, rateOf } from "../lib/format.js";
 import { path } from "../lib/api.js";
 import { ago, connectionLink, heading, inVHost, state, userLink, vhostLink } from "../lib/parts.js";
 import { list, pageOf } from "../lib/table.js";
@@ -33,14 +33,14 @@ const COLUMNS = [
 		label: "Received",
 		sort: "recv_oct_details.rate",
 		num: true,
-		cell: (one) => octetRate(one.recv_oct_details?.rate ?? 0),
+		cell: (one) => octetRate(rateOf(one, "recv_oct")),
 	},
 	{
 		id: "out",
 		label: "Sent",
 		sort: "send_oct_details.rate",
 		num: true,
-		cell: (one) => octetRate(one.send_oct_details?.rate ?? 0),
+		cell: (one) => octetRate(rateOf(one, "send_oct")),
 	},
 	{
 		id: "received",

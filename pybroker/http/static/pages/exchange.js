@@ -1,7 +1,8 @@
 // One exchange: what is published to it, and where that goes.
 
 import { path } from "../lib/api.js";
-import { chart, rangeChoice, RANGES, rates, samplesOf } from "../lib/chart.js";
+import { chart, latest, rangeChoice, RANGES, samplesOf } from "../lib/chart.js";
+import { perSecond } from "../lib/series.js";
 import { count, rate } from "../lib/format.js";
 import { argumentsOf, facts, heading, nameOf, section, tabs, tiles, vhostLink } from "../lib/parts.js";
 import { h } from "../lib/view.js";
@@ -56,11 +57,12 @@ export const page = {
 
 function figures(ctx, exchange) {
 	const { message_stats: stats } = exchange;
+	const series = perSecond(ctx, stats, MESSAGES);
 	return [
 		tiles([
-			...MESSAGES.map(([key, label]) => ({
+			...MESSAGES.map(([key, label], i) => ({
 				label,
-				value: rate(stats?.[`${key}_details`]?.rate ?? 0),
+				value: rate(latest(series[i])),
 				note: `${count(stats?.[key] ?? 0)} in all`,
 			})),
 			stats?.return_unroutable > 0 && {
@@ -83,11 +85,7 @@ function figures(ctx, exchange) {
 				id: "exchange-rates",
 				title: "Messages per second",
 				unit: "rate",
-				series: MESSAGES.map(([key, name]) => ({
-					name,
-					now: stats?.[`${key}_details`]?.rate ?? 0,
-					points: rates(stats?.[`${key}_details`]),
-				})),
+				series,
 			}),
 			section(
 				"Declaration",

@@ -1,7 +1,7 @@
 // Exchanges: a page of them, by name or by figures.
 
 import { path } from "../lib/api.js";
-import { rate } from "../lib/format.js";
+import { rate, rateOf } from "../lib/format.js";
 import { badge, exchangeLink, heading, inVHost, vhostLink } from "../lib/parts.js";
 import { list, pageOf } from "../lib/table.js";
 import { h } from "../lib/view.js";
@@ -36,14 +36,14 @@ const COLUMNS = [
 		label: "Published in",
 		sort: "message_stats.publish_in_details.rate",
 		num: true,
-		cell: (exchange) => rate(exchange.message_stats?.publish_in_details?.rate ?? 0),
+		cell: (exchange) => rate(rateOf(exchange.message_stats, "publish_in")),
 	},
 	{
 		id: "out",
 		label: "Routed out",
 		sort: "message_stats.publish_out_details.rate",
 		num: true,
-		cell: (exchange) => rate(exchange.message_stats?.publish_out_details?.rate ?? 0),
+		cell: (exchange) => rate(rateOf(exchange.message_stats, "publish_out")),
 	},
 ];
 

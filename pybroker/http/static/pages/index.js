@@ -7,6 +7,7 @@ export const NAVIGATION = [
 	{
 		title: "Messages",
 		pages: [
+			{ id: "overview", label: "Overview", key: "o" },
 			{ id: "queues", one: "queue", label: "Queues", key: "q" },
 			{ id: "exchanges", one: "exchange", label: "Exchanges", key: "e" },
 			{ id: "connections", one: "connection", label: "Connections", key: "c" },
@@ -19,11 +20,16 @@ export const NAVIGATION = [
 			{ id: "vhosts", one: "vhost", label: "Virtual hosts", key: "v" },
 			{ id: "users", one: "user", label: "Users", key: "u", tag: "administrator" },
 			{ id: "policies", label: "Policies", key: "p", tag: "policymaker" },
+			{ id: "limits", label: "Limits", key: "l", tag: "administrator" },
+			{ id: "definitions", label: "Definitions", key: "d", tag: "administrator" },
 		],
 	},
 	{
 		title: "Operation",
-		pages: [{ id: "audit", label: "Audit", key: "i", tag: "administrator" }],
+		pages: [
+			{ id: "health", label: "Alarms and health", key: "a", tag: "monitoring" },
+			{ id: "audit", label: "Audit", key: "i", tag: "administrator" },
+		],
 	},
 ];
 

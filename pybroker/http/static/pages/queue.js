@@ -18,7 +18,7 @@ import {
 import { h } from "../lib/view.js";
 import { bindingsTable } from "./bindings.js";
 import { consumersTable } from "./consumers.js";
-import { messageRates, queued } from "../lib/series.js";
+import { perSecond, queued } from "../lib/series.js";
 import { features } from "./queues.js";
 
 const MESSAGES = [
@@ -88,14 +88,14 @@ function figures(ctx, queue) {
 				value: count(queue.messages_delayed),
 				note: "until their retry",
 			},
-			queue.head_age_ms !== undefined && {
+			{
 				label: "Head age",
 				value: lasting(queue.head_age_ms || undefined),
-				note: "of the oldest ready message",
+				note: queue.head_age_ms ? "of the oldest ready message" : null,
 			},
-			queue.time_to_drain_s !== undefined && {
+			typeof queue.time_to_drain_s === "number" && {
 				label: "Empty in",
-				value: typeof queue.time_to_drain_s === "number" ? lasting(1000 * queue.time_to_drain_s) : "–",
+				value: lasting(1000 * queue.time_to_drain_s),
 				note: "at the present rates",
 			},
 			typeof queue.time_to_full_s === "number" && {
@@ -104,8 +104,8 @@ function figures(ctx, queue) {
 				note: "at the present rates",
 				kind: "warn",
 			},
-			{ label: "Incoming", value: rate(queue.message_stats?.publish_details?.rate ?? 0) },
-			{ label: "Delivered", value: rate(queue.message_stats?.deliver_get_details?.rate ?? 0) },
+			{ label: "Incoming", value: rate(queue.in_rate_10s) },
+			{ label: "Outgoing", value: rate(queue.out_rate_10s) },
 			{
 				label: "Consumers",
 				value: count(queue.consumers),
@@ -116,12 +116,12 @@ function figures(ctx, queue) {
 		h(
 			"div",
 			{ class: "columns" },
-			chart(ctx, { id: "queue-lengths", title: "Messages", series: queued(queue) }),
+			chart(ctx, { id: "queue-lengths", title: "Messages", series: queued(ctx, queue) }),
 			chart(ctx, {
 				id: "queue-rates",
 				title: "Messages per second",
 				unit: "rate",
-				series: messageRates(queue.message_stats, MESSAGES),
+				series: perSecond(ctx, queue.message_stats, MESSAGES),
 			}),
 		),
 		h(
@@ -144,9 +144,9 @@ function figures(ctx, queue) {
 			section(
 				"Messages",
 				facts([
-					["Octets of bodies", octets(queue.message_bytes)],
-					["ready", octets(queue.message_bytes_ready)],
-					["unacknowledged", octets(queue.message_bytes_unacknowledged)],
+					["Octets", octets(queue.message_bytes)],
+					["Octets, ready", octets(queue.message_bytes_ready)],
+					["Octets, unacknowledged", octets(queue.message_bytes_unacknowledged)],
 					["Persistent", `${count(queue.messages_persistent)}, ${octets(queue.message_bytes_persistent)}`],
 					["In memory", `${count(queue.messages_ram)}, ${octets(queue.message_bytes_ram)}`],
 					["Paged out", `${count(queue.messages_paged_out)}, ${octets(queue.message_bytes_paged_out)}`],

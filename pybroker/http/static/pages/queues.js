@@ -1,13 +1,21 @@
 // Queues: a page of them, by name or by figures.
 
-import { count, lasting, octets, rate } from "../lib/format.js";
+import { count, lasting, octets, rate, rateOf } from "../lib/format.js";
 import { badge, heading, inVHost, queueLink, state, userLink, vhostLink } from "../lib/parts.js";
 import { keysOf, list, pageOf } from "../lib/table.js";
 import { path } from "../lib/api.js";
 import { h } from "../lib/view.js";
 
-const perSecond = (key) => (queue) => rate(queue.message_stats?.[`${key}_details`]?.rate ?? 0);
-const rateKey = (key) => `message_stats.${key}_details.rate`;
+/** A column for the rate of a counter. */
+const perSecond = (id, label, key) => ({
+	id,
+	label,
+	sort: `message_stats.${key}_details.rate`,
+	needs: [`message_stats.${key}`, `message_stats.${key}_details.rate`],
+	num: true,
+	off: true,
+	cell: (queue) => rate(rateOf(queue.message_stats, key)),
+});
 
 /** Short words about how a queue was declared. */
 export function features(queue) {
@@ -56,15 +64,6 @@ const COLUMNS = [
 	},
 	{ id: "total", label: "Total", sort: "messages", num: true, cell: (queue) => count(queue.messages) },
 	{
-		id: "growth",
-		label: "Growth",
-		sort: "messages_details.rate",
-		num: true,
-		off: true,
-		hint: "Messages more, or fewer, each second",
-		cell: (queue) => rate(queue.messages_details?.rate),
-	},
-	{
 		id: "age",
 		label: "Head age",
 		sort: "head_age_ms",
@@ -72,9 +71,25 @@ const COLUMNS = [
 		hint: "How long the oldest ready message has been waiting",
 		cell: (queue) => lasting(queue.head_age_ms || undefined),
 	},
-	{ id: "in", label: "Incoming", sort: rateKey("publish"), num: true, cell: perSecond("publish") },
-	{ id: "out", label: "Delivered", sort: rateKey("deliver_get"), num: true, cell: perSecond("deliver_get") },
-	{ id: "ack", label: "Acked", sort: rateKey("ack"), num: true, cell: perSecond("ack") },
+	{
+		id: "in",
+		label: "Incoming",
+		sort: "in_rate_10s",
+		num: true,
+		hint: "Messages that came, over the last 10 seconds",
+		cell: (queue) => rate(queue.in_rate_10s),
+	},
+	{
+		id: "out",
+		label: "Outgoing",
+		sort: "out_rate_10s",
+		num: true,
+		hint: "Messages that left, over the last 10 seconds",
+		cell: (queue) => rate(queue.out_rate_10s),
+	},
+	perSecond("delivered", "Delivered", "deliver_get"),
+	perSecond("acked", "Acked", "ack"),
+	perSecond("redelivered", "Redelivered", "redeliver"),
 	{ id: "consumers", label: "Consumers", sort: "consumers", num: true, cell: (queue) => count(queue.consumers) },
 	{
 		id: "bytes",
@@ -115,7 +130,6 @@ const COLUMNS = [
 const PRESETS = [
 	{ id: "", label: "By name" },
 	{ id: "longest", label: "Longest", hint: "Most messages first", key: "messages", down: true },
-	{ id: "growing", label: "Growing", hint: "Those that grow fastest first", key: "messages_details.rate", down: true },
 	{
 		id: "old",
 		label: "Old head",

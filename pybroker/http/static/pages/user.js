@@ -1,6 +1,7 @@
 // One user: tags, permissions, limits.
 
 import { path } from "../lib/api.js";
+import { limitsOf } from "../lib/format.js";
 import { facts, heading, section } from "../lib/parts.js";
 import { h } from "../lib/view.js";
 import { permissionsTable, topicsTable } from "./permissions.js";
@@ -11,21 +12,24 @@ export const page = {
 
 	async load(ctx, get) {
 		const [name] = ctx.args;
-		const [user, permissions, topics] = await Promise.all([
+		const [user, permissions, topics, limits] = await Promise.all([
 			get(path`/api/users/${name}`),
 			get(path`/api/users/${name}/permissions`),
 			get(path`/api/users/${name}/topic-permissions`),
+			get(path`/api/user-limits/${name}`),
 		]);
-		return { user, permissions, topics };
+		return { user, permissions, topics, limits: limits[0]?.value ?? {} };
 	},
 
-	view: (ctx, { user, permissions, topics }) => [
+	view: (ctx, { user, permissions, topics, limits }) => [
 		heading("User", h("bdi", null, user.name), tagBadges(user)),
 		section(
 			"User",
 			facts([
 				["Password", user.password_hash ? "set" : "none: logs in with a certificate alone"],
 				["Hash", user.hashing_algorithm?.replace("rabbit_password_hashing_", "")],
+				["Most connections", limitsOf(limits, "max-connections")],
+				["Most channels", limitsOf(limits, "max-channels")],
 			]),
 		),
 		section("Permissions", permissionsTable(ctx, permissions, "vhost")),

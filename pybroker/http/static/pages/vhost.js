@@ -6,7 +6,7 @@ import { count, limitsOf } from "../lib/format.js";
 import { facts, heading, section } from "../lib/parts.js";
 import { link } from "../lib/route.js";
 import { h } from "../lib/view.js";
-import { messageRates, queued } from "../lib/series.js";
+import { perSecond, queued } from "../lib/series.js";
 import { permissionsTable, topicsTable } from "./permissions.js";
 
 const MESSAGES = [
@@ -39,12 +39,12 @@ export const page = {
 		h(
 			"div",
 			{ class: "columns" },
-			chart(ctx, { id: "vhost-lengths", title: "Messages in queues", series: queued(vhost) }),
+			chart(ctx, { id: "vhost-lengths", title: "Messages in queues", series: queued(ctx, vhost) }),
 			chart(ctx, {
 				id: "vhost-rates",
 				title: "Messages per second",
 				unit: "rate",
-				series: messageRates(vhost.message_stats, MESSAGES),
+				series: perSecond(ctx, vhost.message_stats, MESSAGES),
 			}),
 		),
 		section(

@@ -1,12 +1,12 @@
 // Virtual hosts: what each has, and how much is done in it.
 
-import { count, octetRate, rate } from "../lib/format.js";
+import { count, octetRate, rate, rateOf } from "../lib/format.js";
 import { badge, heading, state, vhostLink } from "../lib/parts.js";
 import { link } from "../lib/route.js";
 import { list, pageHere } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
-const perSecond = (key) => (vhost) => rate(vhost.message_stats?.[`${key}_details`]?.rate ?? 0);
+const perSecond = (key) => (vhost) => rate(rateOf(vhost.message_stats, key));
 const stateOf = ({ cluster_state: nodes }) =>
 	Object.values(nodes ?? {}).find((word) => word !== "running") ?? "running";
 
@@ -52,14 +52,14 @@ const COLUMNS = [
 		label: "Received",
 		sort: "recv_oct_details.rate",
 		num: true,
-		cell: (vhost) => octetRate(vhost.recv_oct_details?.rate ?? 0),
+		cell: (vhost) => octetRate(rateOf(vhost, "recv_oct")),
 	},
 	{
 		id: "sent",
 		label: "Sent",
 		sort: "send_oct_details.rate",
 		num: true,
-		cell: (vhost) => octetRate(vhost.send_oct_details?.rate ?? 0),
+		cell: (vhost) => octetRate(rateOf(vhost, "send_oct")),
 	},
 	{
 		id: "show",
