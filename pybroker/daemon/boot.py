@@ -29,6 +29,7 @@ from pybroker.wire.content import CODEC
 
 # RabbitMQ's and the unit's limit; a higher one only costs programs that walk the table of descriptors.
 FILES_MAX: Final = 65_536
+EVERYWHERE: Final = ("", "::", "0.0.0.0")  # noqa: S104 - compared, not bound
 
 log = logging.getLogger("pybroker")
 
@@ -85,6 +86,7 @@ def first_screen(config: Config, daemon: Daemon) -> Banner:
         for each in listeners
     ]
     places += [
+        *_web_addresses(config),
         ("control socket", str(config.control_socket)),
         ("data folder", str(config.data_dir)),
         ("config file", settings.config_files[0] if settings.config_files else "none, using defaults"),
@@ -99,6 +101,20 @@ def first_screen(config: Config, daemon: Daemon) -> Banner:
     if sys.stdin is not None and sys.stdin.isatty():
         hints.append(("Ctrl-C", "stops it"))
     return Banner(places, hints)
+
+
+def _web_addresses(config: Config) -> list[tuple[str, str]]:
+    """Return where pybroker-web answers, for a browser on this machine; nothing for a port of its choice."""
+    if not config.web:
+        return []
+    found = [("metrics", config.prometheus_host, config.prometheus_port, "metrics")]
+    if config.management is not None:
+        found.insert(0, ("web interface", config.management.host, config.management.port, ""))
+    return [
+        (name, f"http://{'localhost' if host in EVERYWHERE else f'[{host}]' if ':' in host else host}:{port}/{path}")
+        for name, host, port, path in found
+        if port
+    ]
 
 
 def _addresses(listeners: list[Any]) -> list[tuple[str, str]]:

@@ -106,3 +106,18 @@ def test_the_screen_says_where_clients_connect():
         ("amqps://guest:guest@localhost:5671/", "connect a client on this machine over TLS"),
     ]
     assert boot._addresses(both[:1]) == []
+
+
+def test_the_screen_says_where_pybroker_web_answers():
+    config = Config(web=True, prometheus_host="::1", prometheus_port=15_692)
+    assert boot._web_addresses(config) == [
+        ("web interface", "http://127.0.0.1:15672/"),
+        ("metrics", "http://[::1]:15692/metrics"),
+    ]
+    config.management = None
+    config.prometheus_host = "::"
+    assert boot._web_addresses(config) == [("metrics", "http://localhost:15692/metrics")]
+    config.prometheus_port = 0
+    assert boot._web_addresses(config) == []
+    config.web = False
+    assert boot._web_addresses(config) == []
