@@ -23,6 +23,7 @@ from pybroker.http.logins import Identity, Logins
 from pybroker.http.node import Node, Refused, Unavailable
 from pybroker.http.route import NO_LOGIN, Reply, Route, route_map
 from pybroker.http.routes import ROUTES
+from pybroker.http.samples.samples import Samples
 from pybroker.http.settings import Management
 
 JSON: Final = "application/json"
@@ -35,10 +36,11 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 class Application:
     """Answers requests with what the node tells."""
 
-    def __init__(self, node: Node, settings: Management) -> None:
+    def __init__(self, node: Node, settings: Management, samples: Samples) -> None:
         self._node = node
         self._settings = settings
         self._logins = Logins(node, 60 * settings.session_minutes)
+        self._samples = samples
         self._map = route_map((*ROUTES, *pages.ROUTES))
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
@@ -89,10 +91,10 @@ class Application:
 
     def _call(self, request: Request, route: Route) -> Call:
         if route.tag == NO_LOGIN:
-            return Call(request, self._node, None, logins=self._logins)
+            return Call(request, self._node, None, self._logins, self._samples)
         identity = self._logins.identify(request)
         _check_tag(route, identity)
-        return Call(request, self._node, identity, logins=self._logins)
+        return Call(request, self._node, identity, self._logins, self._samples)
 
 
 def _check_tag(route: Route, identity: Identity) -> None:

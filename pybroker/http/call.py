@@ -14,6 +14,7 @@ from pybroker.http.node import Node, Refused
 if TYPE_CHECKING:
     from pybroker.http.lists import Document
     from pybroker.http.logins import Identity, Logins
+    from pybroker.http.samples.samples import Samples
 
 # Of X-Reason: it goes into the log, and to the peer of a connection that is closed.
 REASON_OCTETS_MAX: Final = 255
@@ -25,10 +26,13 @@ _T = TypeVar("_T")
 class Call:
     """A request, and the `identity` of its user: None if its route asks for no login."""
 
-    def __init__(self, request: Request, node: Node, identity: "Identity | None", logins: "Logins") -> None:
+    def __init__(
+        self, request: Request, node: Node, identity: "Identity | None", logins: "Logins", samples: "Samples"
+    ) -> None:
         self.request = request
         self.identity = identity
         self.logins = logins
+        self.samples = samples
         self._node = node
 
     @property

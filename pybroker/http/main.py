@@ -13,6 +13,7 @@ from pybroker import paths
 from pybroker.http.application import Application
 from pybroker.http.metrics.application import Application as MetricsApplication
 from pybroker.http.node import Node, Refused, Unavailable
+from pybroker.http.samples.samples import Samples
 from pybroker.http.server import Server
 from pybroker.http.settings import Settings
 from pybroker.version import VERSION
@@ -48,7 +49,9 @@ def _serve(node: Node) -> None:
     metrics, management = _settings(node)
     servers = [Server((metrics.host, metrics.port), MetricsApplication(node, metrics.series_max))]
     if management is not None:
-        servers.append(Server((management.host, management.port), Application(node, management)))
+        samples = Samples(node)
+        gevent.spawn(samples.run)
+        servers.append(Server((management.host, management.port), Application(node, management, samples)))
     gevent.joinall([gevent.spawn(_listen, server) for server in servers], raise_error=True)
 
 

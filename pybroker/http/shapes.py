@@ -1,22 +1,40 @@
 """Shapes: facts of objects, as the node tells them, as documents of RabbitMQ's management interface."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pybroker.http import windows as kinds
+from pybroker.http.windows import MESSAGES, window_of
 
 if TYPE_CHECKING:
     from pybroker.http.call import Call
     from pybroker.http.lists import Document
+    from pybroker.http.samples.history import Window
+    from pybroker.http.samples.samples import Samples
 
 STATS: Final = ("ack", "deliver", "deliver_get", "deliver_no_ack", "get", "get_empty", "get_no_ack", "redeliver")
 PUBLISHER_STATS: Final = ("confirm", "drop_unroutable", "publish", "return_unroutable")
 LENGTHS: Final = ("messages", "messages_ready", "messages_unacknowledged")
+_LENGTHS: Final = dict.fromkeys(LENGTHS, kinds.LENGTHS)
+_OCTETS: Final = dict.fromkeys(("recv_oct", "send_oct"), kinds.OCTETS)
+
+
+def with_details(
+    document: "Document", details: Callable[[str], "Document"], names: Iterable[str] | None = None
+) -> "Document":
+    """Return a document with what is known of its figures over time, beside each of them or of these names."""
+    more = {f"{name}_details": details(name) for name in (document if names is None else names)}
+    return document | more
 
 
 class Shape(NamedTuple):
     """A form of documents of one kind of object.
 
     `facts` are members that have the names of their facts, `renamed` others: member -> fact. An empty text among the
-    `optional` ones is null. `stats` are counters, in `message_stats` if any of them counted anything.
+    `optional` ones is null. `stats` are counters, in `message_stats` if any of them counted anything. These, and the
+    `rated` members, have a rate beside them, in a member with `_details`; `rated` says which samples a request asks for
+    by which parameters. `key` are the members that tell an object from others.
     """
 
     kind: str
@@ -24,6 +42,8 @@ class Shape(NamedTuple):
     stats: tuple[str, ...] = ()
     renamed: Mapping[str, str] = {}
     optional: frozenset[str] = frozenset()
+    rated: Mapping[str, str] = {}
+    key: tuple[str, ...] = ()
 
     def documents(
         self, call: "Call", only: str | None = None, keys: Sequence[Sequence[str]] = ()
@@ -35,18 +55,28 @@ class Shape(NamedTuple):
             args["only"] = only
         if keys:
             args |= {"keys": [part for key in keys for part in key], "key_parts": len(keys[0])}
-        return map(self._document, call.rows("object_rows", **args))
+        windows = {kind: window_of(call.query, kind) for kind in {MESSAGES, *self.rated.values()}}
+        document = partial(self._document, call.samples, windows, len(keys) == 1)
+        return map(document, call.rows("object_rows", **args))
 
-    def _document(self, row: Sequence[Any]) -> "Document":
+    def _document(
+        self, samples: "Samples", windows: "Mapping[str, Window | None]", alone: bool, row: Sequence[Any]
+    ) -> "Document":
         count = len(row) - len(self.stats)
         document = dict(zip((*self.facts, *self.renamed), row[:count], strict=True))
         for name in self.optional:
             if document[name] == "":
                 document[name] = None
         stats = dict(zip(self.stats, row[count:], strict=True))
+        if not self.key:
+            return document
+        names = (*self.stats, *self.rated)
+        values = [*stats.values(), *[document[name] or 0 for name in self.rated]]
+        key = (self.kind, *[document[name] for name in self.key])
+        details = samples.of_object(key, names, values, alone=alone)
         if any(stats.values()):
-            document["message_stats"] = stats
-        return document
+            document["message_stats"] = with_details(stats, lambda name: details(name, windows[MESSAGES]))
+        return with_details(document, lambda name: details(name, windows[self.rated[name]]), self.rated)
 
     def one(self, call: "Call", *key: str, only: str | None = None) -> "Document | None":
         """Return the document of a key; None if the user sees no such object. Raises HttpError, Refused."""
@@ -74,8 +104,10 @@ QUEUE: Final = Shape(
     _QUEUE_STATS,
     {"owner_pid_details": "owner", "user_who_performed_action": "user"},
     frozenset({*_POLICIES[1:], "exclusive_consumer_tag", "single_active_consumer_tag", "head_message_timestamp"}),
+    _LENGTHS,
+    ("vhost", "name"),
 )
-QUEUE_BASICS: Final = Shape("queue", _QUEUE_BASICS, _QUEUE_STATS, optional=frozenset(_POLICIES[1:]))
+QUEUE_BASICS: Final = QUEUE._replace(facts=_QUEUE_BASICS, renamed={}, optional=frozenset(_POLICIES[1:]))
 # Without statistics, and with totals alone.
 QUEUE_NAMES: Final = Shape(
     "queue",
@@ -89,6 +121,7 @@ EXCHANGE: Final = Shape(
     ("publish_in", "publish_out", "confirm", "drop_unroutable", "return_unroutable"),
     {"user_who_performed_action": "user"},
     frozenset({"policy"}),
+    key=("vhost", "name"),
 )
 BINDING: Final = Shape(
     "binding",
@@ -102,6 +135,8 @@ VHOST: Final = Shape(
         *("tags", "tracing", "recv_oct", "send_oct", *LENGTHS),
     ),
     (*STATS, *PUBLISHER_STATS),
+    rated=_LENGTHS | _OCTETS,
+    key=("name",),
 )
 CONNECTION: Final = Shape(
     "connection",
@@ -128,6 +163,8 @@ CONNECTION: Final = Shape(
             *("ssl_key_exchange", "ssl_protocol"),
         }
     ),
+    rated=_OCTETS,
+    key=("name",),
 )
 CHANNEL: Final = Shape(
     "channel",
@@ -138,6 +175,7 @@ CHANNEL: Final = Shape(
     ),
     (*STATS, *PUBLISHER_STATS),
     {"user_who_performed_action": "user"},
+    key=("name",),
 )
 CONSUMER: Final = Shape(
     "consumer",

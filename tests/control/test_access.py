@@ -11,7 +11,7 @@ from tests.sources import ROOT
 
 OPEN = {"ping", "is_running", "is_booting", "check_running", "server_version", "has_reached_target_cluster_size"}
 # For pybroker-web, which acts as nobody: figures, and neither messages nor settings of the node.
-OPEN |= {"node_figures", "object_figures", "web_settings", "node_state", "login", "logout"}
+OPEN |= {"node_figures", "object_figures", "web_settings", "node_state", "samples", "login", "logout"}
 
 
 def declared(path) -> list[object]:

@@ -16,6 +16,7 @@ from pybroker.control.spec import EX_LOGIN
 from pybroker.core.events.cause import BROKER
 from pybroker.http.application import Application
 from pybroker.http.node import Node, Refused
+from pybroker.http.samples.samples import Samples
 from pybroker.http.settings import Management
 from tests.control.conftest import Operator
 from tests.fakes import World
@@ -75,7 +76,8 @@ class Api:
 
     def __init__(self, node: FakeNode, settings: Management = SETTINGS, address: str = "127.0.0.1") -> None:
         self.node = node
-        self.client = Client(Application(node, settings))
+        self.samples = Samples(node, lambda: node.world.broker.clock.timestamp_ms)
+        self.client = Client(Application(node, settings, self.samples))
         self.address = address
 
     def request(self, method: str, path: str, user: str | None = "guest", **more: Any) -> Any:

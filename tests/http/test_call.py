@@ -9,10 +9,11 @@ from werkzeug.wrappers import Request
 from pybroker.http.call import Call
 from pybroker.http.errors import HttpError
 from pybroker.http.logins import Logins
+from pybroker.http.samples.samples import Samples
 
 
 def call(node, identity=None, **more):
-    return Call(Request(EnvironBuilder(**more).get_environ()), node, identity, Logins(node, 100))
+    return Call(Request(EnvironBuilder(**more).get_environ()), node, identity, Logins(node, 100), Samples(node))
 
 
 @pytest.mark.parametrize("octets", [b"", b" ", b"null", b"undefined", b"{}"])
@@ -40,7 +41,7 @@ def test_a_connection_that_breaks_is_told_so(node):
 
     environ = EnvironBuilder(method="POST").get_environ() | {"wsgi.input": Broken(), "wsgi.input_terminated": True}
     with pytest.raises(HttpError, match="the body of the request has no end"):
-        Call(Request(environ), node, None, Logins(node, 100)).document()
+        Call(Request(environ), node, None, Logins(node, 100), Samples(node)).document()
 
 
 def test_fields_are_those_of_an_object(node):

@@ -199,6 +199,7 @@ INTERNAL_PLACES: Final = (
     "web.object_figures",
     "web.object_rows",
     "web.overview",
+    "web.samples",
     "web.web_settings",
 )
 INTERNAL: Final = tuple(place.rpartition(".")[2] for place in INTERNAL_PLACES)

@@ -7,12 +7,24 @@ from pybroker.control.access import ADMINISTRATOR, MONITORING
 from pybroker.http import lists
 from pybroker.http.errors import not_found
 from pybroker.http.route import Route
-from pybroker.http.routes.overview import contexts, exchange_types
+from pybroker.http.routes.overview import CHURN, contexts, exchange_types
+from pybroker.http.shapes import with_details
+from pybroker.http.windows import NODE, window_of
 from pybroker.version import VERSION
 
 if TYPE_CHECKING:
     from pybroker.http.call import Call
     from pybroker.http.lists import Document
+
+
+# Members with a rate beside them: the node's figures.
+RATED: Final = {
+    "mem_used": "mem_used",
+    "disk_free": "disk_free",
+    "fd_used": "fd_used",
+    "sockets_used": "connections",
+    **CHURN,
+}
 
 
 def _list(call: "Call") -> Any:
@@ -30,7 +42,7 @@ def _node(call: "Call", *, memory: bool = False) -> "Document":
     status, figures = call.ask("status"), call.ask("node_figures", memory=memory)
     overview = call.ask("overview")
     known, files = figures["figures"], status["file_descriptors"]
-    return {
+    document = {
         "name": status["node_name"],
         "type": "disc",
         "running": status["app_running"],
@@ -70,6 +82,8 @@ def _node(call: "Call", *, memory: bool = False) -> "Document":
         "cluster_name": overview["cluster_name"],
         **({"memory": _octets(figures["memory"])} if memory else {}),
     }
+    window = window_of(call.query, NODE)
+    return with_details(document, lambda name: call.samples.of_node(RATED[name], window), RATED)
 
 
 def _memory(call: "Call", name: str) -> "Document":

@@ -1,10 +1,13 @@
 """The overview: sums over all that the user sees."""
 
 import platform
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.access import MANAGEMENT
 from pybroker.http.route import NO_LOGIN, Route
+from pybroker.http.shapes import with_details
+from pybroker.http.windows import LENGTHS, MESSAGES, window_of
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
 if TYPE_CHECKING:
@@ -28,7 +31,15 @@ CHURN: Final = {
 
 def _overview(call: "Call") -> "Document":
     found = call.ask("overview")
-    churn = found["churn"]
+    everything = found["churn"] is not None
+
+    def details(kind: str, name: str) -> "Document":
+        window = window_of(call.query, kind)
+        if everything:
+            return call.samples.of_node(name, window)
+        return call.samples.of_vhosts(found["vhosts"], name, window)
+
+    messages, churn = found["message_stats"], found["churn"] or {}
     return {
         "management_version": RABBITMQ_VERSION,
         "rates_mode": "basic",
@@ -41,9 +52,12 @@ def _overview(call: "Call") -> "Document":
         "exchange_types": exchange_types(found["exchange_types"]),
         "disable_stats": False,
         "enable_queue_totals": False,
-        "message_stats": found["message_stats"] if any(found["message_stats"].values()) else {},
-        **({} if churn is None else {"churn_rates": {name: churn[ours] for name, ours in CHURN.items()}}),
-        "queue_totals": found["queue_totals"],
+        "message_stats": with_details(messages, partial(details, MESSAGES)) if any(messages.values()) else {},
+        "churn_rates": with_details(
+            {name: churn[ours] for name, ours in CHURN.items() if ours in churn},
+            lambda name: details(MESSAGES, CHURN[name]),
+        ),
+        "queue_totals": with_details(found["queue_totals"], partial(details, LENGTHS)),
         "object_totals": found["object_totals"],
         "statistics_db_event_queue": 0,
         "node": found["node"],

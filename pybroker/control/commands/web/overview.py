@@ -39,6 +39,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
             for name in VHOST
             if name in NODE
         },
+        "vhosts": [vhost.name for vhost in view.vhosts],
         "churn": {name: NODE[name].read(broker) for name in CHURN} if everything else None,
     }
 
