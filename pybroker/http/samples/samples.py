@@ -40,7 +40,7 @@ class Samples:
             gevent.sleep((STEP_MS - self.now_ms() % STEP_MS) / 1_000)
             begun_s = time.monotonic()
             try:
-                self.look()
+                self.add_sample()
             except (Unavailable, Refused):
                 pass  # the node is starting, or gone
             except Exception:  # noqa: BLE001 - a fault of ours must not end the watch
@@ -48,7 +48,7 @@ class Samples:
             spent_s = time.monotonic() - begun_s
             gevent.sleep(max(0.0, spent_s / COST - STEP_MS / 1_000))
 
-    def look(self) -> None:
+    def add_sample(self) -> None:
         """Take one sample. Raises Refused, Unavailable."""
         found = self._node.ask("samples")
         if found["started_ms"] != self._started_ms:

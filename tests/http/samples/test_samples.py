@@ -20,11 +20,11 @@ def samples(node, now):
 
 def looked(samples, world, peer, messages):
     """Look, publish, and look five seconds later."""
-    samples.look()
+    samples.add_sample()
     for _ in range(messages):
         peer.publish("", "q", b"x")
     world.advance(5_000)
-    samples.look()
+    samples.add_sample()
 
 
 def test_rates_of_the_node_and_a_virtual_host(samples, world, peer):
@@ -50,7 +50,7 @@ def test_a_node_that_was_started_again_counts_from_zero(samples, world, peer):
     peer.declare("q")
     looked(samples, world, peer, 10)
     world.broker.started_ms += 1
-    samples.look()
+    samples.add_sample()
     assert samples.of_node("publish") == {"rate": 0.0}
 
 
@@ -72,7 +72,7 @@ def test_it_looks_on_the_grid_and_waits_for_the_node(node, samples):
         asked.append(samples.now_ms())
         raise Unavailable("it starts")
 
-    samples.look = look
+    samples.add_sample = look
     samples.now_ms = lambda: 4_999
     life = gevent.spawn(samples.run)
     gevent.sleep(0.05)
