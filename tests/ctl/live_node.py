@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from tests.daemon.fork_server import Forked
 from tests.daemon.running import Running
 from tests.interop.peer import Peer, frame
 
@@ -16,16 +17,25 @@ NODE_NAME = "pybroker@test"
 _DECLARE_HEAD, _DECLARE_TAIL = b"\0\x32\0\x0a\0\0", b"\x10\0\0\0\0"
 
 
+def start(words: list[str], environment: dict[str, str], **options) -> subprocess.Popen:
+    """Start a program; pybrokerctl is forked, unless its environment is about Python."""
+    forked = tuple(words[:3]) == CTL and not any(name.startswith("PYTHON") for name in environment)
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **options}
+    return (Forked if forked else subprocess.Popen)(words, env={**os.environ, **environment}, text=True, **given)
+
+
 def run(words: list[str], environment: dict[str, str], **options) -> subprocess.CompletedProcess:
     """Run a program to its end; its exit code is for the test to judge."""
-    given = {
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.PIPE,
-        "stdin": subprocess.DEVNULL,
-        "timeout": 60,
-        **options,
-    }
-    return subprocess.run(words, env={**os.environ, **environment}, text=True, check=False, **given)
+    timeout_s, text = options.pop("timeout", 60), options.pop("input", None)
+    if text is not None:
+        options["stdin"] = subprocess.PIPE
+    with start(words, environment, **options) as process:
+        try:
+            out, err = process.communicate(text, timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
 class LiveNode(Running):
@@ -50,10 +60,7 @@ class LiveNode(Running):
 
     def start(self, words: list[str], environment: dict[str, str] | None = None, **options) -> subprocess.Popen:
         """Start a program that finds this node; the test ends it."""
-        given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **options}
-        return subprocess.Popen(
-            words, env={**os.environ, **self.environment, **(environment or {})}, text=True, **given
-        )
+        return start(words, {**self.environment, **(environment or {})}, **options)
 
     def wait_for(self, line: str, wanted: str) -> None:
         """Wait until pybrokerctl prints just that for a command line, ten seconds at most."""

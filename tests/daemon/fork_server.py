@@ -1,4 +1,4 @@
-"""Daemons forked from a process that has loaded what they load, which is nearly all that a start costs.
+"""Programs of ours forked from a process that has loaded what they load, which is nearly all that a start costs.
 
 `Forked` is used as the `subprocess.Popen` that it is: it is a child of the process that asks for it. To this end the
 server forks twice, and leaves the second child to its nearest subreaper.
@@ -8,6 +8,7 @@ import ctypes
 import gc
 import json
 import os
+import runpy
 import signal
 import socket
 import subprocess
@@ -24,12 +25,16 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 class Forked(subprocess.Popen):
-    """`python -m pybroker.daemon` with more words, but without the start of Python."""
+    """`[PYTHON, "-m", MODULE, *WORDS]` without the start of Python."""
 
     def _execute_child(self, args: Any, *given: Any) -> None:
         cwd, env, pipes = given[4], given[5], given[9:15]
         stdio = [number if fd == -1 else fd for number, fd in enumerate((pipes[0], pipes[3], pipes[5]))]
-        words = {"words": args[3:], "folder": str(cwd or Path.cwd()), "environ": dict(env or os.environ)}
+        words = {
+            "words": [os.fsdecode(word) for word in args[2:]],
+            "folder": str(cwd or Path.cwd()),
+            "environ": dict(env or os.environ),
+        }
         self.pid = _fork(json.dumps(words).encode(), stdio)
         self._child_created = True
         self._close_pipe_fds(*pipes)
@@ -46,7 +51,7 @@ def _server() -> socket.socket:
 
 
 def _fork(request: bytes, stdio: list[int]) -> int:
-    """Have a daemon forked; return its process id."""
+    """Have a program forked; return its process id."""
     server, prctl = _server(), ctypes.CDLL(None).prctl
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     try:
@@ -57,7 +62,7 @@ def _fork(request: bytes, stdio: list[int]) -> int:
 
 
 def serve(requests: socket.socket) -> dict[str, Any]:
-    """Fork a daemon for each request, until there is nobody left to ask; return in each daemon, with its request."""
+    """Fork a program for each request, until there is nobody left to ask; return in each of them, with its request."""
     while True:
         octets, stdio, _, _ = socket.recv_fds(requests, REQUEST_OCTETS_MAX, 3)
         if not octets:
@@ -65,9 +70,9 @@ def serve(requests: socket.socket) -> dict[str, Any]:
         end, beginning = os.pipe()
         between = os.fork()
         if not between:
-            daemon = os.fork()
-            if daemon:
-                os.write(beginning, b"%d" % daemon)
+            program = os.fork()
+            if program:
+                os.write(beginning, b"%d" % program)
                 os._exit(0)
             requests.close()
             for number, fd in enumerate(stdio):
@@ -81,12 +86,13 @@ def serve(requests: socket.socket) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Load the daemon, become the server, and in a child the daemon."""
+    """Load the programs, become the server, and in a child one of them."""
     import psutil
 
     from pybroker.control import commands
-    from pybroker.daemon import boot, main as program  # noqa: F401 - what a start loads
+    from pybroker.daemon import boot  # noqa: F401 - what a start of the daemon loads
     from pybroker.daemon.resources import rss
+    from pybrokerctl import call, main, run  # noqa: F401 - what each call loads
 
     for name in commands.IN_NEED:
         commands.load(name)
@@ -98,9 +104,15 @@ def main() -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environ"])
-    sys.argv = [program.__file__, *request["words"]]
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        # A file can be sought in, and a pipe cannot.
+        old = getattr(sys, name)
+        new = open(number, old.mode, 1 if number == 2 else -1, old.encoding, old.errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, new)
+        setattr(sys, f"__{name}__", new)
+    module, *sys.argv[1:] = request["words"]
     rss.PROCESS = psutil.Process()
-    program.main()
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
