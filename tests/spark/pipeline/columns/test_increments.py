@@ -14,6 +14,7 @@ from pybroker.spark.pipeline.jobs import ingest  # noqa: E402
 from pybroker.spark.pipeline.run import Run, Window  # noqa: E402
 from pybroker.spark.pipeline.schemas import NODE_1M, NODE_SAMPLE  # noqa: E402
 from pybroker.spark.pipeline.tables import Warehouse  # noqa: E402
+from tests.searches import share  # noqa: E402
 from tests.spark.pipeline.jobs.rows import arrow, put  # noqa: E402 - likewise
 from tests.spark.pipeline.jobs.test_ingest import GOOD  # noqa: E402
 from tests.spark.pipeline.test_replacement import Killed, Steps  # noqa: E402
@@ -164,7 +165,8 @@ class Node:
         return tables, bad, read
 
 
-def test_a_kill_at_each_step_of_an_ingest_changes_nothing(tmp_path, monkeypatch):
+@pytest.mark.search
+def test_a_kill_at_each_step_of_an_ingest_changes_nothing(tmp_path, monkeypatch, seed):
     undisturbed = Node(tmp_path / "undisturbed")
     for turn in range(Node.TURNS):
         undisturbed.write(turn)
@@ -173,7 +175,8 @@ def test_a_kill_at_each_step_of_an_ingest_changes_nothing(tmp_path, monkeypatch)
     tables, bad, _ = undisturbed.content()
     assert len(tables["2026-01-05"]) == 3 * Node.TURNS
     assert bad == ["bad 0", "bad 1", "bad 2", "bad 3", GOOD[:30], GOOD[:30]]
-    for last in range(200):
+    stride = share(4, 1)
+    for last in range(seed % stride, 200, stride):
         node, kills = Node(tmp_path / str(last)), 0
         for turn in range(Node.TURNS):
             node.write(turn)
