@@ -33,8 +33,11 @@ if len(tempfile.gettempdir()) > TEMPORARY_MAX and os.access("/tmp", os.W_OK):
 # The daemon and pybrokerctl start many hundred times; compiling their modules would be more than half of each start.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# How fast this machine is at the moment is not what the tests are about.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+# How fast this machine is at the moment is not what the tests are about. Each run tries other examples, so half of
+# hypothesis' hundred will do.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True, max_examples=50
+)
 settings.load_profile("patient")
 
 # Each call of the broker is atomic, which is why it needs no locks: a switch in the middle of one would be a race.
