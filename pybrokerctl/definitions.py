@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.control.codec import DOCUMENT_OCTETS_MAX, REQUEST_OCTETS_MAX
+from pybroker.control.codec import DOCUMENT_OCTETS_MAX, BadLine, document_lines
 from pybroker.control.spec import EX_DATAERR, BadArguments, Refused
 from pybrokerctl import exit_codes, messages, render
 from pybrokerctl.render import cell
@@ -33,11 +33,6 @@ FILE_OCTETS_MAX: Final = 4 * DOCUMENT_OCTETS_MAX
 # Prefix of RabbitMQ's modules that hash passwords.
 HASHES: Final = "rabbit_password_hashing_"
 HASH_ADVICE: Final = f"(for new passwords, set password_hashing_module = {HASHES}sha256 in pybroker.conf)"
-
-# A line is read by the node in one go: some milliseconds.
-LINE_OCTETS: Final = 32_768
-# Versions first: how old hashes are read depends on them.
-FIRST: Final = ("rabbit_version", "rabbitmq_version")
 
 
 def prepare(command: "Command", args: Any) -> list[bytes]:
@@ -80,15 +75,10 @@ def texts(
 def _lines(file: str | None) -> list[bytes]:
     """Return what is sent of a file. Raises Refused."""
     document = _parse(_read(file))
-    lines: list[bytes] = []
-    for name in sorted(document, key=lambda name: (name not in FIRST, name)):
-        items = document[name]
-        if isinstance(items, list):
-            lines += (b"[%b,[%b]]\n" % (_encoded(name), b",".join(chunk)) for chunk in _chunks(items))
-        else:
-            # The node says what is wrong with a section that is no list; of others it wants no more than a version.
-            short = {} if isinstance(items, dict) else items[:80] if isinstance(items, str) else items
-            lines.append(b"[%b,%b]\n" % (_encoded(name), _encoded(short)))
+    try:
+        lines = list(document_lines(document))
+    except BadLine as error:
+        raise Refused(str(error)) from None
     octets = sum(map(len, lines))
     if octets > DOCUMENT_OCTETS_MAX:
         raise Refused(_too_large(file, octets))
@@ -147,32 +137,6 @@ def _parse(content: bytes) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
-
-
-def _chunks(items: list[Any]) -> Iterator[list[bytes]]:
-    """Yield the items in lists that make lines of about LINE_OCTETS; at least one list."""
-    chunk: list[bytes] = []
-    octets = 0
-    for item in items:
-        encoded = _encoded(item)
-        if len(encoded) > REQUEST_OCTETS_MAX // 2:
-            raise Refused(f"an item has {len(encoded)} octets; the maximum is {REQUEST_OCTETS_MAX // 2}")
-        if chunk and octets + len(encoded) > LINE_OCTETS:
-            yield chunk
-            chunk, octets = [], 0
-        chunk.append(encoded)
-        octets += len(encoded)
-    yield chunk
-
-
-def _encoded(value: Any) -> bytes:
-    import json  # noqa: PLC0415 - two commands
-
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        # Half a character, which the node will refuse.
-        return json.dumps(value, separators=(",", ":")).encode()
 
 
 # -- into a file ------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ reads lines and knows what an AMQP value looks like in JSON; it knows no command
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 PROTOCOL: Final = 1
@@ -14,6 +14,11 @@ PROTOCOL: Final = 1
 REQUEST_OCTETS_MAX: Final = 1_048_576
 # A whole document that is sent behind a request, in lines: RabbitMQ's limit for definitions.
 DOCUMENT_OCTETS_MAX: Final = 20_000_000
+
+# Of a line of items, about: the node reads a line in one go, some milliseconds.
+LINE_OCTETS: Final = 32_768
+# Versions first: how old hashes are read depends on them.
+FIRST_SECTIONS: Final = ("rabbit_version", "rabbitmq_version")
 
 # The names RabbitMQ shows for the types of its dialect (rabbit_binary_parser.erl).
 TYPE_NAMES: Final = {
@@ -112,6 +117,43 @@ def encode_request(
     more: dict[str, Any] = {"progress": True} if progress else {}
     more |= {name: value for name, value in (("held", held), ("session", session)) if value is not None}
     return encode({"command": command, "args": args, **more})
+
+
+def document_lines(document: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield a definitions document as lines of some items of a section each. Raises BadLine: an item is too long."""
+    for name in sorted(document, key=lambda name: (name not in FIRST_SECTIONS, name)):
+        items = document[name]
+        if isinstance(items, list):
+            for chunk in _chunks(items):
+                yield b"[%b,[%b]]\n" % (_section(name), b",".join(chunk))
+        else:
+            # The node says what is wrong with a section that is no list; of others it wants no more than a version.
+            short = {} if isinstance(items, dict) else items[:80] if isinstance(items, str) else items
+            yield b"[%b,%b]\n" % (_section(name), _section(short))
+
+
+def _chunks(items: list[Any]) -> Iterator[list[bytes]]:
+    """Yield the items in lists that make lines of about LINE_OCTETS; at least one list."""
+    chunk: list[bytes] = []
+    octets = 0
+    for item in items:
+        encoded = _section(item)
+        if len(encoded) > REQUEST_OCTETS_MAX // 2:
+            raise BadLine(f"an item has {len(encoded)} octets; the maximum is {REQUEST_OCTETS_MAX // 2}")
+        if chunk and octets + len(encoded) > LINE_OCTETS:
+            yield chunk
+            chunk, octets = [], 0
+        chunk.append(encoded)
+        octets += len(encoded)
+    yield chunk
+
+
+def _section(value: Any) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        # Half a character, which the node will refuse.
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def table_triples(table: Mapping[str, Any]) -> list[list[Any]]:

@@ -26,7 +26,7 @@ from pybroker.control.callers import CALLERS_MAX, Caller, Callers
 from pybroker.control.doors import OPERATORS, Door
 from pybroker.control.execute import Answer, Executor
 from pybroker.control.identity import Identity, login_uid, user_name
-from pybroker.control.spec import EX_LOGIN, EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE, Progress, Refused
+from pybroker.control.spec import EX_LOGIN, EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE, Progress, Refused, reply_facts
 from pybroker.errors import AmqpError
 from pybroker.log_event import BUG, event
 from pybroker.version import VERSION
@@ -195,7 +195,7 @@ class ControlServer:
         except Refused as refused:
             caller.socket.sendall(error_line(refused))
         except AmqpError as error:
-            caller.socket.sendall(error_line(Refused(error.text, EX_UNAVAILABLE)))
+            caller.socket.sendall(error_line(Refused(error.text, EX_UNAVAILABLE, reply_facts(error))))
         except Exception as error:
             # A bug in one command, or a file it cannot open, must not end the daemon nor leave the operator without an
             # answer.

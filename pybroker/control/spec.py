@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pybroker.control.roles import Controller, OfflineTool
     from pybroker.core.broker import Broker
     from pybroker.core.events.cause import Cause
+    from pybroker.errors import AmqpError
 
 # sysexits.h, as rabbitmqctl uses it (core/exit_codes.ex).
 EX_USAGE: Final = 64
@@ -41,6 +42,11 @@ class Refused(Exception):
         self.facts = dict(facts or {})
 
 
+def reply_facts(error: "AmqpError") -> dict[str, Any]:
+    """Return what programs are told of a refusal that an AMQP method would get as well."""
+    return {"reply_code": error.reply_code, "reply_name": error.reply_name, "reply_text": error.text}
+
+
 class BadArguments(Refused):
     """Arguments that do not fit the command: shown with what was given and the usage line."""
 
@@ -53,7 +59,8 @@ class Arg(NamedTuple):
 
     `metavar` is what the usage line calls it, `choices` all that is allowed. pybrokerctl asks for a missing one that
     has a `prompt`; a `secret` is neither echoed nor logged. `names` says of what there is on the node it is the name,
-    for completion: queue, exchange, vhost, user, connection; or column. Choices may be given in `any_case`.
+    for completion: queue, exchange, vhost, user, connection; or column. Choices may be given in `any_case`. Fields of
+    commands that no person types may also be objects, `dict[str, Any]`.
     """
 
     help: str
@@ -286,7 +293,7 @@ class Field(NamedTuple):
     @property
     def kind_name(self) -> str:
         """Return what a value must be, in words."""
-        return {int: "an integer", bool: "true or false"}.get(self.kind, "text")
+        return {int: "an integer", bool: "true or false", dict: "an object"}.get(self.kind, "text")
 
     def check(self, value: Any) -> None:
         """Look at a plain value, as it comes from JSON. Raises BadArguments when it does not fit."""
@@ -323,6 +330,8 @@ def fields_of(args: type[Any]) -> tuple[Field, ...]:
         kind, arg = get_args(annotation)
         many = get_origin(kind) is tuple
         options = [one for one in get_args(kind) if one not in {Ellipsis, type(None)}]
+        if get_origin(kind) is dict:
+            options = [dict]
         found.append(Field(name, arg, options[0] if options else kind, many, name not in defaults, defaults.get(name)))
     return tuple(found)
 

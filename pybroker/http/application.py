@@ -93,16 +93,21 @@ class Application:
         if route.tag == NO_LOGIN:
             return Call(request, self._node, None, self._logins, self._samples)
         identity = self._logins.identify(request)
-        _check_tag(route, identity)
+        if _tag_refusal(route, identity):
+            identity = self._logins.refresh(request, identity)
+        if text := _tag_refusal(route, identity):
+            raise errors.not_authorised(text)
         return Call(request, self._node, identity, self._logins, self._samples)
 
 
-def _check_tag(route: Route, identity: Identity) -> None:
+def _tag_refusal(route: Route, identity: Identity) -> str:
+    """Return why the user's tags do not admit to a route; nothing if they do."""
     # Nothing else is said to users who may not come in at all.
     for access in (MANAGEMENT, route.tag):
         tags, text = ADMITTED[access]
         if tags.isdisjoint(identity.tags):
-            raise errors.not_authorised(text)
+            return text
+    return ""
 
 
 def _allow(methods: Iterable[str]) -> str:

@@ -1,14 +1,15 @@
 """Call: one request to the HTTP API, and the node as its user sees it."""
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Request
 
-from pybroker.http.errors import LOGIN_ENDED, bad_request
+from pybroker.http.errors import LOGIN_ENDED, HttpError, bad_request
 from pybroker.http.node import Node, Refused
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 # Of X-Reason: it goes into the log, and to the peer of a connection that is closed.
 REASON_OCTETS_MAX: Final = 255
 EMPTY: Final = frozenset({b"", b"null", b"undefined"})
+DOUBLY_ENCODED: Final = "invalid payload: the request body JSON-decoded to a string. Is the input doubly-JSON-encoded?"
+# An escape that may be half of a character.
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 _T = TypeVar("_T")
 
@@ -59,13 +63,16 @@ class Call:
         """Return the port of that listener."""
         return (self.request.server or ("", None))[1] or 0
 
-    def ask(self, command: str, /, **args: Any) -> Any:
-        """Return what a command answers, run by the user. Raises Refused, Unavailable, HttpError."""
+    def ask(self, command: str, lines: Iterable[bytes] = (), /, **args: Any) -> Any:
+        """Return what a command answers, run by the user; `lines` follow its request if it takes them.
+
+        Raises Refused, Unavailable, HttpError.
+        """
         try:
-            return self._node.ask(command, self._handle, **args)
+            return self._node.ask(command, self._handle, lines, **args)
         except Refused as refused:
             self._log_in_again(refused)
-        return self._node.ask(command, self._handle, **args)
+        return self._node.ask(command, self._handle, lines, **args)
 
     def rows(self, command: str, /, **args: Any) -> Iterator[Any]:
         """Return the rows that a command streams, run by the user. Raises Refused, Unavailable, HttpError."""
@@ -93,6 +100,25 @@ class Call:
             raise refused
         self.identity = self.logins.renew(self.request)
 
+    def change(self, command: str, lines: Iterable[bytes] = (), /, **args: Any) -> Any:
+        """Return what a command answers that makes something in a virtual host. Raises as `ask`."""
+        try:
+            return self.ask(command, lines, **args)
+        except Refused as refused:
+            if refused.facts.get("missing") == "vhost":
+                raise HttpError(404, "not_found", "vhost_not_found") from None
+            raise
+
+    def answer(
+        self, command: str, lines: Iterable[bytes] = (), /, *, progress: bool = False, **args: Any
+    ) -> Iterator[Any]:
+        """Return the lines of an answer, as `Node.answer` has them, of which the first has come. Raises as `ask`."""
+        try:
+            return _first(self._node.answer(command, args, self._handle, lines, progress=progress))
+        except Refused as refused:
+            self._log_in_again(refused)
+        return _first(self._node.answer(command, args, self._handle, lines, progress=progress))
+
     def document(self) -> Any:
         """Return the body, which is JSON; nothing, `null` and `undefined` are an empty object. Raises HttpError."""
         try:
@@ -102,13 +128,18 @@ class Call:
         if octets.strip() in EMPTY:
             return {}
         try:
-            return json.loads(octets)
+            found = json.loads(octets.decode(), parse_constant=_refuse_constant)
+            if _HALF.search(octets):
+                json.dumps(found, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             raise bad_request("not_json") from None
+        return found
 
     def fields(self) -> dict[str, Any]:
         """Return the body, which is a JSON object. Raises HttpError."""
         found = self.document()
+        if isinstance(found, str):
+            raise bad_request(DOUBLY_ENCODED)
         if not isinstance(found, dict):
             raise bad_request("not_json")
         return found
@@ -120,6 +151,11 @@ class Call:
         if len(text.encode()) > REASON_OCTETS_MAX or not text.isprintable():
             raise bad_request(f"X-Reason has more than {REASON_OCTETS_MAX} octets, or control characters")
         return text
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python reads and JSON does not have. Raises ValueError."""
+    raise ValueError(f"JSON has no {name}")
 
 
 def _first(rows: Iterator[_T]) -> Iterator[_T]:

@@ -12,6 +12,9 @@ _FAULT: Final = 70
 _TRY_AGAIN: Final = 75
 _NO_PERMISSION: Final = 77
 LOGIN_ENDED: Final = 79
+# Reply codes of AMQP.
+_REFUSED: Final = {403, 530}
+_NOT_FOUND: Final = 404
 
 
 class HttpError(Exception):
@@ -21,11 +24,11 @@ class HttpError(Exception):
         self,
         status: int,
         error: str,
-        reason: str,
+        reason: Any,
         headers: Mapping[str, str] | None = None,
         more: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(reason)
+        super().__init__(str(reason))
         self.status = status
         self.error = error
         self.reason = reason
@@ -38,8 +41,8 @@ class HttpError(Exception):
         return {"error": self.error, "reason": self.reason, **self.more}
 
 
-def bad_request(reason: str) -> HttpError:
-    """Return 400."""
+def bad_request(reason: Any) -> HttpError:
+    """Return 400; RabbitMQ gives some reasons as a list: a word, and the value that was wrong."""
     return HttpError(400, "bad_request", reason)
 
 
@@ -76,6 +79,8 @@ def unavailable(reason: str) -> HttpError:
 
 def from_refusal(refused: Refused) -> HttpError:
     """Return the answer for a refusal of the node."""
+    if (code := refused.facts.get("reply_code")) is not None:
+        return _from_reply(code, refused.facts["reply_text"])
     if refused.exit_code == _NO_PERMISSION:
         return not_authorised(str(refused))
     if "missing" in refused.facts:
@@ -84,4 +89,13 @@ def from_refusal(refused: Refused) -> HttpError:
         return unavailable(str(refused))
     if refused.exit_code == _FAULT:
         return HttpError(500, "internal_error", "the node failed at this request; its log says how")
-    return bad_request(str(refused))
+    text = str(refused)
+    # The management interface ends it with a line feed, which rabbitmqctl takes away.
+    return bad_request(f"{text}\n" if text.startswith("Validation failed\n") else text)
+
+
+def _from_reply(code: int, text: str) -> HttpError:
+    """Return the answer for a refusal that a method of AMQP would have got with this reply code."""
+    if code in _REFUSED:
+        return not_authorised("Access refused.")
+    return HttpError(404, "not_found", text) if code == _NOT_FOUND else bad_request(text)

@@ -103,6 +103,16 @@ class Logins:
         self._known.pop(self._digest(request, name, password), None)
         return self._by_password(request, name, password)
 
+    def refresh(self, request: Request, identity: Identity) -> Identity:
+        """Return the user as it is now: the session ends when tags are changed. Raises as `identify`."""
+        try:
+            self._node.ask("whoami", identity.handle)
+        except Refused as refused:
+            if refused.exit_code != LOGIN_ENDED:
+                return identity
+            return self.renew(request)
+        return identity
+
     def begin(self, request: Request, name: str, password: str) -> Identity:
         """Begin a session for a person's cookie. Raises as `identify`."""
         _check_site(request)

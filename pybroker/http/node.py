@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,9 +39,9 @@ class Node:
         self._path = path
         self._idle: deque[_Connection] = deque(maxlen=IDLE_MAX)
 
-    def ask(self, command: str, session: str | None = None, /, **args: Any) -> Any:
-        """Return the value that a command answers with."""
-        (answer,) = self._lines(command, args, session)
+    def ask(self, command: str, session: str | None = None, lines: Iterable[bytes] = (), /, **args: Any) -> Any:
+        """Return the value that a command answers with; `lines` follow the request if the command takes them."""
+        (answer,) = self._lines(command, args, session, lines)
         return answer["value"]
 
     def rows(self, command: str, session: str | None = None, /, **args: Any) -> Iterator[Any]:
@@ -59,21 +59,49 @@ class Node:
             else:
                 columns = line["columns"]
 
-    def _lines(self, command: str, args: Mapping[str, Any], session: str | None) -> Iterator[Any]:
+    def _lines(
+        self, command: str, args: Mapping[str, Any], session: str | None, lines: Iterable[bytes] = ()
+    ) -> Iterator[Any]:
         """Yield the lines of an answer but the last."""
-        connection = self._connect(codec.encode_request(command, args, session=session))
+        for line in self.answer(command, args, session, lines):
+            if not (isinstance(line, dict) and "end" in line):
+                yield line
+
+    def answer(
+        self,
+        command: str,
+        args: Mapping[str, Any],
+        session: str | None,
+        lines: Iterable[bytes] = (),
+        *,
+        progress: bool = False,
+    ) -> Iterator[Any]:
+        """Yield the lines of an answer: rows are lists, all else are objects, of which the last has `end`.
+
+        A command that is left before that ends. With `progress` there are lines about how far it is. Of a command that
+        wants to know whether its answer was shown, it has been as soon as the next line is asked for.
+        """
+        connection = self._connect(codec.encode_request(command, args, progress=progress, session=session))
         is_whole = False
+        may_fail = True
         try:
             while True:
                 line = connection.line()
                 if isinstance(line, dict) and "end" in line:
                     is_whole = True
+                    yield line
                     return
+                if line == {"send": "lines"}:
+                    may_fail = False  # the node reads nothing else after lines that it did not like
+                    connection.send(lines)
+                    continue
                 if isinstance(line, dict) and "error" in line:
-                    is_whole = True
+                    is_whole = may_fail
                     error = line["error"]
                     raise Refused(error["text"], error["exit_code"], error.get("facts"))
                 yield line
+                if line == {"send": "shown"}:
+                    connection.send([codec.encode(["shown"])])
         except (OSError, codec.BadLine) as error:
             raise Unavailable(f"the node does not answer: {error}") from error
         finally:
@@ -128,6 +156,12 @@ class _Connection:
                 self._socket.sendall(request)
                 return True
         return False
+
+    def send(self, lines: Iterable[bytes]) -> None:
+        """Send lines; a node that does not listen any more has said why, which is read next."""
+        with contextlib.suppress(OSError):
+            for line in lines:
+                self._socket.sendall(line)
 
     def line(self) -> Any:
         """Return the next line. Raises OSError, BadLine."""

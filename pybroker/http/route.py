@@ -20,6 +20,14 @@ class Reply(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
+DONE: Final = Reply(204)
+
+
+def written(answer: Mapping[str, Any]) -> Reply:
+    """Return the reply to PUT: whether the object was `created`, or was there and is as it was asked for."""
+    return Reply(201) if answer["created"] else DONE
+
+
 class Route(NamedTuple):
     """One route. `<vhost>` and other parts of `path` are the arguments of `answer`, as text.
 

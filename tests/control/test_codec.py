@@ -123,3 +123,20 @@ def test_lines_at_once_are_what_they_are_one_by_one():
 def test_lines_that_are_not_one_value_each_are_refused(octets):
     with pytest.raises(codec.BadLine):
         codec.decode_lines(octets)
+
+
+def test_a_document_in_lines(monkeypatch):
+    monkeypatch.setattr(codec, "LINE_OCTETS", 8)
+    document = {"queues": ["aaaa", "bbbb", "c"], "rabbit_version": "3" * 100, "odd": {"a": 1}, "users": []}
+    lines = [codec.decode(line) for line in codec.document_lines(document)]
+    assert lines == [
+        ["rabbit_version", "3" * 80],
+        ["odd", {}],
+        ["queues", ["aaaa"]],
+        ["queues", ["bbbb"]],
+        ["queues", ["c"]],
+        ["users", []],
+    ]
+    assert list(codec.document_lines({"users": ["\ud800"]})) == [b'["users",["\\ud800"]]\n']
+    with pytest.raises(codec.BadLine, match="an item has 600002 octets"):
+        list(codec.document_lines({"users": ["x" * 600_000]}))

@@ -159,7 +159,9 @@ def test_an_amqp_refusal_is_a_refusal(caller, add):
         raise NotFound("no queue 'q' in vhost '/'")
 
     add(Command("refused", "Tests", "Tests", NoArgs, "read", "none", run))
-    assert caller.ask("refused") == [{"error": {"text": "no queue 'q' in vhost '/'", "exit_code": 69}}]
+    text = "no queue 'q' in vhost '/'"
+    facts = {"reply_code": 404, "reply_name": "NOT_FOUND", "reply_text": text}
+    assert caller.ask("refused") == [{"error": {"text": text, "exit_code": 69, "facts": facts}}]
 
 
 def test_a_listing_gives_way_to_others_after_each_slice(caller, add):

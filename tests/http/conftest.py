@@ -11,9 +11,10 @@ from werkzeug.test import Client
 from pybroker.control import codec, spec
 from pybroker.control.access import ActingUser
 from pybroker.control.answers import end_lines, part_lines
-from pybroker.control.execute import Executor
-from pybroker.control.spec import EX_LOGIN
+from pybroker.control.execute import Executor, SendLines
+from pybroker.control.spec import EX_LOGIN, Progress
 from pybroker.core.events.cause import BROKER
+from pybroker.errors import AmqpError
 from pybroker.http.application import Application
 from pybroker.http.node import Node, Refused
 from pybroker.http.samples.samples import Samples
@@ -34,25 +35,31 @@ class FakeNode(Node):
         self.asked: list[str] = []
         self.failure: Exception | None = None
 
-    def _lines(self, command, args, session):
-        """Yield the lines of an answer but the last, as they come over the socket."""
+    def answer(self, command, args, session, lines=(), *, progress=False):
+        """Yield the lines of an answer as they come over the socket."""
         self.asked.append(command)
         if self.failure is not None:
             raise self.failure
         user = NOBODY if session is None else self.operator.daemon.web_sessions.find(session)
         if user is None:
             raise Refused("the session has ended", EX_LOGIN)
-        answer = self.executor.run(command, codec.decode(codec.encode(args)), user)
+        sent = [codec.decode(line) for line in lines][:-1] or iter([["shown"]])
+        answer = self.executor.run(command, codec.decode(codec.encode(args)), user, sent)
         try:
             while True:
                 try:
-                    octets = part_lines(next(answer))
+                    part = next(answer)
                 except StopIteration as end:
-                    yield from codec.decode_lines(end_lines(end.value))[:-1]
+                    yield from codec.decode_lines(end_lines(end.value))
                     return
+                if isinstance(part, SendLines) or (isinstance(part, Progress) and not progress):
+                    continue
+                octets = part_lines(part)
                 yield from codec.decode_lines(octets) if octets else ()
         except spec.Refused as refused:
             raise Refused(refused.text, refused.exit_code, refused.facts) from None
+        except AmqpError as error:
+            raise Refused(error.text, spec.EX_UNAVAILABLE, spec.reply_facts(error)) from None
 
     def refuse(self, text):
         self.failure = Refused(text, 69)
@@ -98,6 +105,25 @@ class Api:
         response = self.request("GET", path, user, **more)
         assert response.status_code == status, response.text
         return response.get_json()
+
+    def send(self, method: str, path: str, document: Any = None, user: str | None = "guest", **more: Any) -> Any:
+        """Return status and document of what a request with this body is answered with; None for no document."""
+        body = {} if document is None else {"json": document}
+        response = self.request(method, path, user, **body, **more)
+        return response.status_code, response.get_json(silent=True)
+
+
+NO_VHOST = (401, {"error": "not_authorised", "reason": "User not authorised to access virtual host"})
+REFUSED = (401, {"error": "not_authorised", "reason": "Access refused."})
+NOT_FOUND = (404, {"error": "Object Not Found", "reason": "Not Found"})
+VHOST_NOT_FOUND = (404, {"error": "not_found", "reason": "vhost_not_found"})
+DONE = (204, None)
+MADE = (201, None)
+
+
+def bad(reason: Any) -> tuple[int, dict[str, Any]]:
+    """Return what a bad request is answered with."""
+    return 400, {"error": "bad_request", "reason": reason}
 
 
 @pytest.fixture

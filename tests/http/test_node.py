@@ -3,6 +3,7 @@
 import gevent
 import pytest
 
+from pybroker.control import codec
 from pybroker.control.doors import WEB
 from pybroker.control.server import ControlServer
 from pybroker.http import node as node_module
@@ -87,3 +88,40 @@ def test_a_stranger_is_told_why(world, folder):
     with pytest.raises(Unavailable, match="not you"):
         Node(server.path).ask("ping")
     server.stop()
+
+
+@pytest.fixture
+def session(server):
+    """The handle of a session of guest."""
+    users = server.broker.users
+    return server._sessions.begin(users.get("guest"), "127.0.0.1", 60, 60)
+
+
+def test_lines_follow_a_request(asked, session, peer):
+    peer.declare("q")
+    body = [codec.encode(text) for text in ("aGVs", "bG8=", {"end": 2})]
+    asks = asked.answer("publish_message", {"exchange": "", "routing_key": "q", "vhost": "/"}, session, body)
+    assert next(asks) == {"value": {"routed": True}}
+    assert next(asks) == {"end": 0}
+    assert peer.get("q").body == b"hello"
+
+
+def test_lines_that_are_refused_end_the_connection(asked, server, session):
+    for _ in range(2):
+        with pytest.raises(Refused, match="a body is sent as text in base64"):
+            asked.ask("publish_message", session, [codec.encode("x")] * 100, exchange="", routing_key="q", vhost="/")
+        gevent.sleep(0.05)
+        assert len(server._callers) == 0
+
+
+def test_what_was_shown_is_settled(asked, server, session, peer):
+    peer.declare("q")
+    peer.publish("", "q", b"x")
+    options = {"queue": "q", "vhost": "/", "ack": True}
+    lines = asked.answer("get_messages", options, session)
+    assert [next(lines), next(lines)[0]["body"], next(lines)] == [{"columns": ["value"]}, "x", {"send": "shown"}]
+    lines.close()
+    gevent.sleep(0.05)
+    assert server.broker.vhosts["/"].queues["q"].messages_ready == 1
+    *_, last = asked.answer("get_messages", options, session)
+    assert last["facts"]["messages_ready"] == 0

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 from pamqp import commands
 
 from pybroker.amqp.direct_reply import REPLY_TO
-from pybroker.core.auth.access import check_exclusive_access, find_accessible_queue, strip_line_ends
-from pybroker.core.auth.permissions import check
-from pybroker.core.events import topology as topology_events
+from pybroker.core.auth.access import find_accessible_queue, strip_line_ends
 from pybroker.core.events.cause import by_client
 from pybroker.core.topology.exchange_declare import bind, unbind
 from pybroker.core.topology.queue_declare import QueueProperties, check_queue_declare, create_queue
+from pybroker.core.topology.queue_delete import check_queue_delete, purge_queue
 from pybroker.core.topology.removal import check_leaving
-from pybroker.errors import NotFound, PreconditionFailed
+from pybroker.errors import NotFound
 from pybroker.wire.methods import make_method
 
 if TYPE_CHECKING:
@@ -102,12 +101,7 @@ def _queue_and_key(channel: "AmqpChannel", name: str, key: str) -> tuple[str, st
 def queue_purge(channel: "AmqpChannel", method: Any) -> None:
     """Drop ready messages; unacknowledged ones stay [queue.purge]."""
     vhost, session = channel.publisher.vhost, channel.session
-    name = queue_name(channel, method.queue)
-    check(session.user, vhost.name, "read", "queue", name)
-    queue = find_accessible_queue(vhost, session, name)
-    queue.catch_up()
-    count = queue.purge()
-    topology_events.queue_purged(queue, by_client(session), count)
+    count = purge_queue(vhost, session.user, session, queue_name(channel, method.queue), by_client(session))
     if not method.nowait:
         channel.send(make_method(commands.Queue.PurgeOk, message_count=count))
 
@@ -115,19 +109,8 @@ def queue_purge(channel: "AmqpChannel", method: Any) -> None:
 def queue_delete(channel: "AmqpChannel", method: Any) -> None:
     """Delete a queue; one that is not there counts as deleted with no messages [queue.delete]."""
     vhost, session = channel.publisher.vhost, channel.session
-    name = strip_line_ends(queue_name(channel, method.queue))
-    check_leaving(vhost, "queue", name)
-    check(session.user, vhost.name, "configure", "queue", name)
-    queue = vhost.queues.get(name)
-    count = 0
-    if queue is not None:
-        check_exclusive_access(queue, session)
-        queue.catch_up()
-        if method.if_empty and (queue.messages_ready or queue.messages_delayed):
-            raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' not empty")
-        if method.if_unused and queue.in_use:
-            raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' in use")
-        count = queue.messages_ready
+    name, conditions = queue_name(channel, method.queue), {"if_empty": method.if_empty, "if_unused": method.if_unused}
+    queue = check_queue_delete(vhost, session.user, session, name, **conditions)
     if queue is None:
         if not method.nowait:
             # Another may just have deleted it.
@@ -135,6 +118,6 @@ def queue_delete(channel: "AmqpChannel", method: Any) -> None:
             channel.send_defined(make_method(commands.Queue.DeleteOk, message_count=0), commit_position)
         return
     # The reply goes first: py-amqp takes a basic.cancel for a consumer of this channel before delete-ok for an error.
-    answer = make_method(commands.Queue.DeleteOk, message_count=count)
+    answer = make_method(commands.Queue.DeleteOk, message_count=queue.messages_ready)
     call_back = None if method.nowait else partial(channel.release, channel.reserve(answer))
     vhost.delete_queue(queue, by_client(session), call_back)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from pybroker.control.arguments.lookup import find_vhost
+from pybroker.control.arguments.lookup import find_vhost, missing
 from pybroker.control.spec import EX_UNAVAILABLE, Arg, Changed, Column, Node, Progress, Refused, VHostArg
 from pybroker.humanize import counted
 
@@ -109,7 +109,7 @@ def clear_policy(component: str, node: Node, args: ClearArgs) -> Generator[Progr
     vhost = find_vhost(node.broker, args.vhost)
     if args.dry_run:
         if args.name not in node.broker.parameters.of(vhost.name, component):
-            raise Refused(NOT_SET, EX_UNAVAILABLE)
+            raise Refused(NOT_SET, EX_UNAVAILABLE, missing("parameter"))
         return (yield from _tried(node, vhost.name, component, args.name, None))
     changed = clear_parameter(node, vhost.name, component, args.name)
     yield from _in_force(node, vhost.name)
@@ -124,7 +124,7 @@ def clear_parameter(node: Node, vhost_name: str, component: str, name: str) -> C
 def cleared(commit_position: int | None) -> Changed:
     """Return what clearing a parameter has changed. Raises Refused for None: it is not set."""
     if commit_position is None:
-        raise Refused(NOT_SET, EX_UNAVAILABLE)
+        raise Refused(NOT_SET, EX_UNAVAILABLE, missing("parameter"))
     return Changed(commit_position)
 
 

@@ -201,6 +201,15 @@ INTERNAL_PLACES: Final = (
     "web.overview",
     "web.samples",
     "web.web_settings",
+    "web.declare_queue",
+    "web.declare_exchange",
+    "web.delete_exchange",
+    "web.bind",
+    "web.unbind",
+    "web.publish_message",
+    "web.close_clients",
+    "web.put_user",
+    "web.change_vhost_limit",
 )
 INTERNAL: Final = tuple(place.rpartition(".")[2] for place in INTERNAL_PLACES)
 # Wanted where the process has no file descriptor left, without which no module can be imported.

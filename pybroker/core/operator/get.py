@@ -1,6 +1,6 @@
-"""Get: take messages from a queue's head as basic.get does, show them, then acknowledge them or put them back.
+"""Get: take messages from a queue's head as basic.get does, show them, then settle them or put them back.
 
-Messages are acknowledged when the caller says that it has shown them all: if it leaves before, they go back.
+Messages are settled when the caller says that it has shown them all: if it leaves before, they go back.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -52,14 +52,16 @@ def get(
     *,
     messages_max: int,
     ack: bool,
+    reject: bool = False,
     body_octets_max: int,
     whole: bool = False,
     raw: bool,
 ) -> "Iterator[list[dict[str, Any]] | None]":
     """Yield up to so many messages as documents, some at a time, or none while the disk is read.
 
-    With `ack` None follows in the end, and they are gone when the caller comes back from that: all has been shown. Else
-    they go back to their places, as redelivered ones. No more are taken than memory may hold meanwhile.
+    With `ack` or `reject` None follows in the end, and they are gone when the caller comes back from that: all has been
+    shown. Rejected ones go to the dead letter exchange, if the queue has one. Else they go back to their places, as
+    redelivered ones. No more are taken than memory may hold meanwhile.
 
     A larger body than `body_octets_max` is cut; to be acknowledged `whole`, it stays, and nothing after it is taken.
 
@@ -94,9 +96,9 @@ def get(
             yield from shown.add(message)
             pause(0)
         yield shown.hand_over()
-        if ack:
+        if ack or reject:
             yield None
-            _acknowledge(queue, held, operator)
+            (_acknowledge if ack else _reject)(queue, held, operator)
     finally:
         if held:
             _put_back(queue, held, operator)
@@ -132,6 +134,13 @@ def _acknowledge(queue: "Queue", held: list[Batch], operator: Any, but_last: int
             queue.acked += 1
     queue.vhost.traffic.acked += len(shown)
     del held[: len(shown)]
+
+
+def _reject(queue: "Queue", held: list[Batch], operator: Any) -> None:
+    if queue.vhost.tracing and not queue.deleted:
+        queue.vhost.broker.traces.settled(held, "reject", operator)
+    queue.reject(held)
+    held.clear()
 
 
 def _put_back(queue: "Queue", held: list[Batch], operator: Any) -> None:

@@ -8,7 +8,7 @@ transaction. `removal_steps` knows what depends on what.
 
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pybroker.core.background_task import BackgroundTask
 from pybroker.log_event import BUG, event
@@ -29,6 +29,8 @@ TURN_STEPS: Final = 128
 # A step that takes other things along may cost what many do.
 TURN_MS: Final = 5
 LOOK_STEPS: Final = 4
+
+_T = TypeVar("_T")
 
 log = logging.getLogger("pybroker")
 
@@ -113,6 +115,13 @@ class Removals(BackgroundTask):
             self.going.append(removal)
             self.wake()
         return removal
+
+    def attempt(self, call: "Callable[[], _T]") -> "tuple[_T | None, Removal | None]":
+        """Return what a call returns; if it wants what is being removed, that removal, after which to try again."""
+        try:
+            return call(), None
+        except StillLeavingError as leaving:
+            return None, leaving.removal
 
     def deliver(self, _now_ms: int) -> None:
         """Do a turn's share."""

@@ -11,6 +11,7 @@ from pybroker.core.operator.get import get
 from pybroker.core.operator.publish import Outgoing
 from pybroker.core.queue import pause
 from pybroker.core.stats.traffic import Traffic
+from pybroker.core.topology.queue_delete import check_queue_delete, purge_queue
 from pybroker.core.topology.removal_steps import remove_queue
 from pybroker.log_event import event
 
@@ -149,6 +150,14 @@ class VHost:
     ) -> "Iterator[list[dict[str, Any]] | None]":
         """Yield messages that are taken from a queue and acknowledged or put back, as `get` does with these options."""
         return get(queue, user, **options)
+
+    def queue_to_delete(self, user: "User | None", name: str, *, if_empty: bool, if_unused: bool) -> "Queue | None":
+        """Return a queue that a user without a connection may delete now, as `check_queue_delete` says."""
+        return check_queue_delete(self, user, None, name, if_empty=if_empty, if_unused=if_unused)
+
+    def purge_queue(self, user: "User | None", name: str, cause: "Cause") -> int:
+        """Purge a queue for a user without a connection; return how many messages it had."""
+        return purge_queue(self, user, None, name, cause)
 
     def delete_queue(
         self, queue: "Queue", cause: "Cause" = BROKER, call_back: "Callable[[int], None] | None" = None

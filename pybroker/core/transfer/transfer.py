@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.transfer import applied, exported
-from pybroker.core.transfer.checked import Checker
+from pybroker.core.transfer.checked import Checker, checked_arguments
 from pybroker.core.transfer.document import Document, Value
-from pybroker.core.transfer.fields import canonical
+from pybroker.core.transfer.fields import canonical, check_depth
 from pybroker.core.transfer.plan import CONFLICT, CREATE, SKIP, UPDATE, Change
 from pybroker.errors import AmqpError
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
+    from pybroker.wire.table import Table
 
 # One share: what others wait for at most, and how long they have the loop then.
 SHARE_MS: Final = 5
@@ -105,6 +106,12 @@ class Transfer:
             else:
                 document[section] = [] if item is None else item
         return document
+
+    @staticmethod
+    def table(value: Value) -> "Table":
+        """Return JSON as AMQP's field table: whole numbers are `long`, others `double`. Raises ValueError."""
+        check_depth({"arguments": value})
+        return checked_arguments({"arguments": value})
 
     def document(self, vhost_name: str | None = None) -> Document:
         """Return a document to be read; one of a single virtual host goes into that."""

@@ -9,6 +9,7 @@ from typing import Final
 from pybroker.http.routes import (
     bindings,
     clients,
+    cluster,
     definitions,
     exchanges,
     features,
@@ -36,6 +37,7 @@ ROUTES: Final = (
     *definitions.ROUTES,
     *features.ROUTES,
     *health.ROUTES,
+    *cluster.ROUTES,
     *session.ROUTES,
     *operation.ROUTES,
 )

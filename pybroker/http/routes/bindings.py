@@ -1,12 +1,12 @@
 """Bindings, of all virtual hosts, of one, and between two ends."""
 
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote_plus
+from urllib.parse import quote, unquote_plus
 
 from pybroker.control.access import MANAGEMENT
-from pybroker.http import lists
+from pybroker.http import fields, lists
 from pybroker.http.errors import not_found
-from pybroker.http.route import Route
+from pybroker.http.route import DONE, Reply, Route
 from pybroker.http.routes.exchanges import exchange_name
 from pybroker.http.shapes import BINDING
 
@@ -25,14 +25,31 @@ def _list(call: "Call", vhost: str | None = None) -> Any:
 
 def _between(call: "Call", vhost: str, source: str, kind: str, destination: str) -> "Iterator[Document]":
     """Yield the bindings from an exchange to a queue (`q`) or an exchange (`e`). Raises HttpError."""
-    if kind not in KINDS:
-        raise not_found()
-    source = exchange_name(source)
-    destination = destination if kind == "q" else exchange_name(destination)
-    ends = (source, KINDS[kind], destination)
+    ends = _ends(source, kind, destination)
     for each in BINDING.documents(call, vhost):
         if (each["source"], each["destination_type"], each["destination"]) == ends:
             yield each
+
+
+def _ends(source: str, kind: str, destination: str) -> tuple[str, str, str]:
+    """Return source, kind and name of the destination, from the parts of a path. Raises HttpError."""
+    if kind not in KINDS:
+        raise not_found()
+    return exchange_name(source), KINDS[kind], destination if kind == "q" else exchange_name(destination)
+
+
+def _bind(call: "Call", vhost: str, source: str, kind: str, destination: str) -> Reply:
+    given = call.fields()
+    ends = dict(zip(("source", "kind", "destination"), _ends(source, kind, destination), strict=True))
+    what = {"routing_key": fields.word(given.get("routing_key", "")), "arguments": fields.arguments(given)}
+    key = call.change("bind", vhost=vhost, **ends, **what)["properties_key"]
+    return Reply(201, None, {"Location": f"{quote(destination, safe='')}/{key}"})
+
+
+def _unbind(call: "Call", vhost: str, source: str, kind: str, destination: str, key: str) -> Reply:
+    ends = dict(zip(("source", "kind", "destination"), _ends(source, kind, destination), strict=True))
+    call.ask("unbind", vhost=vhost, **ends, key=key)
+    return DONE
 
 
 def _list_between(call: "Call", vhost: str, source: str, kind: str, destination: str) -> Any:
@@ -52,10 +69,12 @@ def _parts(key: str) -> tuple[str, str]:
     return unquote_plus(routing_key), digest
 
 
-_ENDS: Final = "/api/bindings/<vhost>/e/<source>/<kind>/<destination>"
+_BETWEEN: Final = "/api/bindings/<vhost>/e/<source>/<kind>/<destination>"
 ROUTES: Final = (
     Route("GET", "/api/bindings", MANAGEMENT, _list),
     Route("GET", "/api/bindings/<vhost>", MANAGEMENT, _list),
-    Route("GET", _ENDS, MANAGEMENT, _list_between),
-    Route("GET", f"{_ENDS}/<key>", MANAGEMENT, _get),
+    Route("GET", _BETWEEN, MANAGEMENT, _list_between),
+    Route("POST", _BETWEEN, MANAGEMENT, _bind),
+    Route("GET", f"{_BETWEEN}/<key>", MANAGEMENT, _get),
+    Route("DELETE", f"{_BETWEEN}/<key>", MANAGEMENT, _unbind),
 )

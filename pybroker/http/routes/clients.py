@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.control.access import MANAGEMENT
 from pybroker.http import lists
 from pybroker.http.errors import not_found
-from pybroker.http.route import Route
+from pybroker.http.route import DONE, Reply, Route
 from pybroker.http.shapes import CHANNEL, CONNECTION, CONSUMER
 
 if TYPE_CHECKING:
@@ -31,6 +31,16 @@ def _connection(call: "Call", name: str) -> "Document":
     if found is None:
         raise not_found()
     return _shown(found)
+
+
+def _close(call: "Call", name: str) -> Reply:
+    call.ask("close_clients", name=name, reason=call.reason)
+    return DONE
+
+
+def _close_of_user(call: "Call", user: str) -> Reply:
+    call.ask("close_clients", username=user, reason=call.reason)
+    return DONE
 
 
 def _of_user(call: "Call", user: str) -> Any:
@@ -69,9 +79,11 @@ def _consumers(call: "Call", vhost: str | None = None) -> Any:
 ROUTES: Final = (
     Route("GET", "/api/connections", MANAGEMENT, _connections),
     Route("GET", "/api/connections/<name>", MANAGEMENT, _connection),
+    Route("DELETE", "/api/connections/<name>", MANAGEMENT, _close),
     Route("GET", "/api/connections/<name>/channels", MANAGEMENT, _channels_of),
     Route("GET", "/api/connections/<name>/sessions", MANAGEMENT, _sessions_of),
     Route("GET", "/api/connections/username/<user>", MANAGEMENT, _of_user),
+    Route("DELETE", "/api/connections/username/<user>", MANAGEMENT, _close_of_user),
     Route("GET", "/api/channels", MANAGEMENT, _channels),
     Route("GET", "/api/channels/<name>", MANAGEMENT, _channel),
     Route("GET", "/api/consumers", MANAGEMENT, _consumers),

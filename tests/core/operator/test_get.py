@@ -47,6 +47,17 @@ def test_acknowledged_ones_are_gone_when_all_have_been_shown(monkeypatch):
     assert [[]] == list(got(bench))
 
 
+def test_rejected_ones_are_dead_letters():
+    bench = Bench()
+    bench.flood(3)
+    batches = got(bench, messages_max=2, reject=True)
+    assert [[1, 2], None] == [next(batches), next(batches)]
+    batches.close()
+    assert (3, 0) == counts(bench.queue), "nobody said that they were shown"
+    assert [[1, 2], None] == list(got(bench, messages_max=2, reject=True))
+    assert (1, 0, 0) == (*counts(bench.queue), bench.queue.acked)
+
+
 def test_a_body_that_cannot_be_shown_whole_is_not_acknowledged():
     bench = Bench()
     bench.flood(2)

@@ -4,6 +4,8 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.http.conftest import DONE, NOT_FOUND, bad
+
 CONNECTION = {
     *("auth_mechanism", "channel_max", "channels", "client_properties", "connected_at", "frame_max", "host", "name"),
     *("node", "peer_cert_issuer", "peer_cert_subject", "peer_cert_validity", "peer_host", "peer_port", "port"),
@@ -75,3 +77,38 @@ def test_what_is_not_there(api):
 
 def test_there_are_no_sessions_of_amqp_1_0(api, name):
     assert api.get(f"/api/connections/{name}/sessions") == []
+
+
+# -- closed -----------------------------------------------------------------------------------------------------------
+
+
+def reasons(peer):
+    peer.world.run()
+    return [each.reply_text for each in peer.take(0)]
+
+
+def test_a_connection_is_closed_with_a_reason(api, world):
+    first, second = (world.connect(peer=("127.0.0.1", port)) for port in (50_001, 50_002))
+    path = f"/api/connections/{quote(first.session.name)}"
+    assert api.send("DELETE", path, headers={"X-Reason": "it is time"}) == DONE
+    assert reasons(first) == ["CONNECTION_FORCED - it is time"]
+    assert api.send("DELETE", "/api/connections/username/guest") == DONE
+    assert reasons(second) == ["CONNECTION_FORCED - Closed via management plugin"]
+    assert api.send("DELETE", "/api/connections/none") == NOT_FOUND
+
+
+@pytest.mark.parametrize("reason", ["x" * 256, "a\tb"])
+def test_a_reason_has_limits(api, world, reason):
+    # RabbitMQ's advisory CVE-2019-11287: a long one ended the node.
+    peer = world.connect(peer=("127.0.0.1", 50_001))
+    response = api.send("DELETE", "/api/connections/username/guest", headers={"X-Reason": reason})
+    assert response == bad("X-Reason has more than 255 octets, or control characters")
+    assert reasons(peer) == []
+
+
+def test_users_close_their_own_connections(api, ann, world):
+    own = world.connect(user=ann, password=ann, vhost="other", peer=("127.0.0.1", 50_001))
+    other = world.connect(peer=("127.0.0.1", 50_002))
+    assert api.send("DELETE", f"/api/connections/{quote(other.session.name)}", user=ann)[0] == 401
+    assert api.send("DELETE", f"/api/connections/{quote(own.session.name)}", user=ann) == DONE
+    assert (len(reasons(own)), len(reasons(other))) == (1, 0)

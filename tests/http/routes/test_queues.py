@@ -1,6 +1,11 @@
 """Queues, in RabbitMQ's shape."""
 
+from urllib.parse import quote
+
 import pytest
+
+from pybroker.http.routes.queues import ACK_MODES
+from tests.http.conftest import DONE, MADE, NO_VHOST, NOT_FOUND, REFUSED, VHOST_NOT_FOUND, bad
 
 # Of RabbitMQ 3.10.8, without what only Erlang has, and what it would have to remember.
 RABBITMQ = {
@@ -70,3 +75,168 @@ def test_bindings_of_a_queue(api, queues):
 )
 def test_what_is_not_there(api, queues, path):
     assert api.get(path, status=404) == {"error": "Object Not Found", "reason": "Not Found"}
+
+
+# -- declared, deleted, purged ----------------------------------------------------------------------------------------
+
+
+def test_a_queue_is_declared_once(api, world):
+    what = {"durable": True, "auto_delete": "false", "arguments": {"x-max-length": 5}}
+    assert api.send("PUT", "/api/queues/%2F/a%2Fb", what) == MADE
+    assert api.send("PUT", "/api/queues/%2F/a%2Fb", what) == DONE
+    document = api.get("/api/queues/%2F/a%2Fb")
+    assert (document["durable"], document["arguments"]) == (True, {"x-max-length": 5})
+    assert api.send("PUT", "/api/queues/%2F/none", {"passive": True})[1]["reason"] == "no queue 'none' in vhost '/'"
+    assert set(world.vhost.queues) == {"a/b"}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("nojson", "not_json"),
+        ("[]", "not_json"),
+        ("NaN", "not_json"),
+        ('{"arguments": {"a": "\\ud800"}}', "not_json"),
+        ('"x"', "invalid payload: the request body JSON-decoded to a string. Is the input doubly-JSON-encoded?"),
+        ('{"durable": 5}', ["not_boolean", 5]),
+        ('{"arguments": {"a": null}}', "null_not_allowed"),
+        ('{"node": "other@here"}', "Node other@here could not be contacted"),
+        ('{"exclusive": true}', "an exclusive queue belongs to a connection: it cannot be declared over HTTP"),
+        (
+            '{"arguments": {"x-message-ttl": "x"}}',
+            """invalid arg 'x-message-ttl' for queue 'q' in vhost '/': "expected integer, got longstr\"""",
+        ),
+    ],
+)
+def test_bad_declarations(api, body, reason):
+    response = api.request("PUT", "/api/queues/%2F/q", data=body)
+    assert (response.status_code, response.get_json()) == bad(reason)
+
+
+def test_no_body_is_an_empty_one(api):
+    for number, body in enumerate(("", "null", "undefined", "{}")):
+        assert api.request("PUT", f"/api/queues/%2F/q{number}", data=body).status_code == 201
+
+
+def test_who_may_declare(api, ann, world):
+    world.broker.users.set_permissions("ann", "other", "^a", "", "")
+    assert api.send("PUT", "/api/queues/other/a", {}, ann) == MADE
+    assert api.send("PUT", "/api/queues/other/b", {}, ann) == REFUSED
+    assert api.send("PUT", "/api/queues/%2F/a", {}, ann) == NO_VHOST
+    assert api.send("PUT", "/api/queues/none/a", {}) == VHOST_NOT_FOUND
+    assert api.send("PUT", "/api/queues/%2F/amq.a", {}) == REFUSED
+
+
+def test_a_monitor_changes_nothing(api, ann, world, queues):
+    # RabbitMQ's advisories CVE-2026-66069, CVE-2026-67233: the tag let its users delete.
+    peer = world.connect(peer=("127.0.0.1", 40_009))
+    for method, path in [
+        ("DELETE", "/api/queues/%2F/b"),
+        ("DELETE", "/api/queues/%2F/b/contents"),
+        ("PUT", "/api/queues/%2F/c"),
+        ("DELETE", "/api/exchanges/%2F/e"),
+        ("PUT", "/api/policies/%2F/p"),
+        ("DELETE", "/api/vhosts/other"),
+        ("DELETE", "/api/users/ann"),
+        ("DELETE", f"/api/connections/{quote(peer.session.name)}"),
+        ("DELETE", "/api/connections/username/guest"),
+    ]:
+        assert api.send(method, path, {}, "monitoring")[0] == 401, path
+    assert "b" in world.vhost.queues
+    assert peer.take(0) == []
+
+
+def test_deletion_has_conditions(api, queues):
+    in_use = bad("queue 'b' in vhost '/' in use")
+    assert api.send("DELETE", "/api/queues/%2F/b?if-unused=true") == in_use
+    queues.declare("c")
+    queues.publish("", "c")
+    assert api.send("DELETE", "/api/queues/%2F/c?if-empty=true") == bad("queue 'c' in vhost '/' not empty")
+    assert api.send("DELETE", "/api/queues/%2F/c/contents") == DONE
+    assert api.send("DELETE", "/api/queues/%2F/c?if-empty=true") == DONE
+    assert api.send("DELETE", "/api/queues/%2F/b") == DONE
+    for path in ("/api/queues/%2F/b", "/api/queues/%2F/b/contents", "/api/queues/none/b"):
+        assert api.send("DELETE", path) == NOT_FOUND
+    assert api.send("DELETE", "/api/queues/%2F/a")[0] == 400, "it is the exclusive one of a connection"
+
+
+def test_actions_do_nothing(api, queues):
+    assert api.send("POST", "/api/queues/%2F/b/actions", {"action": "sync"}) == DONE
+    assert api.send("POST", "/api/queues/%2F/b/actions", {"action": "odd"}) == bad(["unknown", "odd"])
+    assert api.send("POST", "/api/queues/%2F/b/actions", {}) == bad("[{key_missing,action}]")
+    assert api.send("POST", "/api/queues/%2F/none/actions", {"action": "sync"}) == NOT_FOUND
+
+
+# -- messages ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def get(api, peer):
+    peer.declare("dead")
+    peer.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    for body in (b"one", b"\xff" * 60_000, b"three"):
+        peer.publish("", "q", body, priority=3)
+
+    def get(mode, count=1, **more):
+        body = {"ackmode": mode, "count": count, "encoding": "auto", **more}
+        status, found = api.send("POST", "/api/queues/%2F/q/get", body)
+        assert status == 200, found
+        return [(each["payload"][:8], each["redelivered"], each["message_count"]) for each in found]
+
+    return get
+
+
+def test_messages_go_back(get, world):
+    assert get("ack_requeue_true", 5) == [("one", False, 2), ("////////", False, 1), ("three", False, 0)]
+    assert get("reject_requeue_true") == [("one", True, 2)]
+    assert get("ack_requeue_true", "1", truncate="2") == [("on", True, 2)]
+    assert world.vhost.queues["q"].messages_ready == 3
+    assert get("ack_requeue_true", 0) == []
+
+
+def test_messages_are_gone(get, world, peer):
+    assert get("ack_requeue_false") == [("one", False, 2)]
+    assert get("ack_requeue_false", encoding="base64") == [("////////", False, 1)]
+    assert get("reject_requeue_false") == [("three", False, 0)]
+    world.run()
+    assert world.vhost.queues["q"].messages == 0
+    assert peer.get("dead").body == b"three"
+
+
+def test_a_message_bears_its_properties(get, api):
+    body = {"ackmode": "ack_requeue_true", "count": 1, "encoding": "auto"}
+    (found,) = api.send("POST", "/api/queues/%2F/q/get", body)[1]
+    assert (found["properties"], found["payload_bytes"], found["routing_key"]) == ({"priority": 3}, 3, "q")
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"count": "x"}, ["not_integer", "x"]),
+        ({"encoding": "hex"}, "Unsupported encoding. Please use auto or base64."),
+        (
+            {"ackmode": "odd"},
+            f"Unsupported ackmode. Please use one of {', '.join(ACK_MODES)}.",
+        ),
+    ],
+)
+def test_bad_questions_for_messages(api, get, more, reason):
+    body = {"ackmode": "ack_requeue_true", "count": 1, "encoding": "auto", **more}
+    assert api.send("POST", "/api/queues/%2F/q/get", body) == bad(reason)
+
+
+def test_who_may_get(api, ann, world, get):
+    body = {"ackmode": "ack_requeue_true", "count": 1, "encoding": "auto"}
+    assert api.send("POST", "/api/queues/%2F/q/get", {})[1]["reason"] == (
+        "[{key_missing,ackmode},{key_missing,count},{key_missing,encoding}]"
+    )
+    missing = {"error": "not_found", "reason": "NOT_FOUND - no queue 'none' in vhost '/'"}
+    assert api.send("POST", "/api/queues/%2F/none/get", body) == (404, missing)
+    assert api.send("POST", "/api/queues/%2F/q/get", body, ann) == NO_VHOST
+    world.broker.users.set_permissions("ann", "/", ".*", ".*", "")
+    refused = "ACCESS_REFUSED - read access to queue 'q' in vhost '/' refused for user 'ann'"
+    assert api.send("POST", "/api/queues/%2F/q/get", body, ann) == (
+        401,
+        {"error": "not_authorised", "reason": refused},
+    )
+    assert api.send("DELETE", "/api/queues/%2F/q/contents", None, ann) == REFUSED

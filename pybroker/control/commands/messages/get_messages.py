@@ -30,6 +30,10 @@ class Args(NamedTuple):
     ack: Annotated[
         bool, Arg("acknowledge them: they leave the queue once all of them are written, whole by default", "--ack")
     ] = False
+    reject: Annotated[
+        bool,
+        Arg("reject them: they go to the dead letter exchange of the queue, if it has one", "--reject"),
+    ] = False
     requeue: Annotated[
         bool, Arg("return them to their places (default); this sets redelivered and counts a delivery", "--requeue")
     ] = False
@@ -47,18 +51,18 @@ class Args(NamedTuple):
 
 def check(args: Args) -> None:
     """Refuse what cannot be. Raises BadArguments."""
-    if args.ack and args.requeue:
-        raise BadArguments("Bad argument: specify --ack or --requeue, not both", EX_USAGE)
+    if args.ack + args.reject + args.requeue > 1:
+        raise BadArguments("Bad argument: specify one of --ack, --reject and --requeue", EX_USAGE)
     check_count(args.number, COUNT_MAX)
     if args.body_size is not None:
         check_body_size(args.body_size)
 
 
 def run(node: Node, args: Args) -> "Generator[list[dict[str, Any]] | AwaitShown, None, dict[str, int]]":
-    """Yield messages as documents; they are acknowledged when the caller has said that all of them are shown.
+    """Yield messages as documents; they are settled when the caller has said that all of them are shown.
 
-    Bodies are whole before they are acknowledged, unless a size was given. Return how many messages the queue has that
-    cannot be got now. Raises Refused, AmqpError.
+    Bodies are whole before they are acknowledged, unless a size was given. Return how many messages the queue has, of
+    which those that are not ready cannot be got now. Raises Refused, AmqpError.
     """
     vhost = find_vhost(node.broker, args.vhost)
     queue = find_queue(vhost, args.queue)
@@ -72,6 +76,7 @@ def run(node: Node, args: Args) -> "Generator[list[dict[str, Any]] | AwaitShown,
         pause=node.pause,
         messages_max=args.number,
         ack=args.ack,
+        reject=args.reject,
         body_octets_max=BODY_SIZE_MAX if is_whole else size,
         whole=is_whole,
         raw=raw,
@@ -83,13 +88,13 @@ def run(node: Node, args: Args) -> "Generator[list[dict[str, Any]] | AwaitShown,
         yield AwaitShown()
         if next(node.lines, None) is None:
             break
-    return {name: getattr(queue, name) for name in ("messages_unacknowledged", "messages_delayed")}
+    return {name: getattr(queue, name) for name in ("messages_ready", "messages_unacknowledged", "messages_delayed")}
 
 
 COMMAND = Command(
     name="get_messages",
     section="Messages",
-    summary="Takes messages from the head of a queue, and returns or acknowledges them",
+    summary="Takes messages from the head of a queue, and returns, acknowledges or rejects them",
     args=Args,
     effect="write",
     access="management",

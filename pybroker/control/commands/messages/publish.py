@@ -122,7 +122,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     Raises Refused: the message cannot be, there is no such target, no queue takes it, one refuses it, the node accepts
     none; AmqpError.
     """
-    body = args.body.encode() if args.body is not None else _body_of_lines(node)
+    body = args.body.encode() if args.body is not None else body_of_lines(node)
     vhost = find_vhost(node.broker, args.vhost)
     if args.queue:
         find_queue(vhost, args.queue)
@@ -184,7 +184,7 @@ def _after(done: int, text: str) -> str:
     return f"{text}. {done:,} were published before." if done else text
 
 
-def _body_of_lines(node: Node) -> bytes:
+def body_of_lines(node: Node) -> bytes:
     """Return the body that the caller sends behind the request, in base64. Raises Refused."""
     parts = []
     for line in node.lines:

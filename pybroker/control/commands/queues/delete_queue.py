@@ -1,9 +1,12 @@
 """delete_queue: remove a queue and its messages."""
 
+from functools import partial
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_queue, find_vhost
-from pybroker.control.spec import EX_USAGE, Arg, Changed, Command, Node, Refused, VHostArg
+from pybroker.control.arguments.removals import when_gone
+from pybroker.control.spec import EX_USAGE, Arg, Changed, Command, Node, Refused, VHostArg, reply_facts
+from pybroker.errors import PreconditionFailed
 
 
 class Args(NamedTuple):
@@ -16,15 +19,19 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> Changed:
-    """Delete it; its consumers are cancelled. Raises Refused for an unknown name or an unmet condition."""
+    """Delete it; its consumers are cancelled. Raises Refused for an unknown name or an unmet condition, AmqpError."""
     if not args.queue_name:
         raise Refused("queue name cannot be an empty string")
     vhost = find_vhost(node.broker, args.vhost)
-    queue = find_queue(vhost, args.queue_name)
-    if args.if_empty and (queue.messages_ready or queue.messages_delayed):
-        raise Refused("The queue is not empty", EX_USAGE)
-    if args.if_unused and queue.in_use:
-        raise Refused("The queue is in use", EX_USAGE)
+    find_queue(vhost, args.queue_name)
+    user = node.broker.users.acting(node.user.name)
+    conditions = {"if_empty": args.if_empty, "if_unused": args.if_unused}
+    try:
+        queue = when_gone(node, partial(vhost.queue_to_delete, user, args.queue_name, **conditions))
+    except PreconditionFailed as error:
+        text = "The queue is in use" if error.text.endswith("in use") else "The queue is not empty"
+        raise Refused(text, EX_USAGE, reply_facts(error)) from None
+    assert queue is not None
     over: list[int] = []
     count = vhost.delete_queue(queue, node.cause, over.append)
     return Changed(node.wait(over), f"Queue was successfully deleted with {count} ready messages")
@@ -42,7 +49,7 @@ COMMAND = Command(
     summary="Deletes a queue",
     args=Args,
     effect="destroy",
-    access="administrator",
+    access="management",
     run=run,
     banner=banner,
 )

@@ -14,10 +14,13 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> None:
-    """Drop ready and delayed messages; delivered and unacknowledged ones stay. Raises Refused for an unknown name."""
-    messages = find_queue(find_vhost(node.broker, args.vhost), args.queue).purge()
-    facts = {"name": args.queue, "vhost": args.vhost, "messages": messages}
-    node.broker.events.note("queue.purged", facts, node.cause)
+    """Drop ready and delayed messages; delivered and unacknowledged ones stay.
+
+    Raises Refused for an unknown name, AmqpError.
+    """
+    vhost = find_vhost(node.broker, args.vhost)
+    find_queue(vhost, args.queue)
+    vhost.purge_queue(node.broker.users.acting(node.user.name), args.queue, node.cause)
 
 
 COMMAND = Command(
@@ -26,7 +29,7 @@ COMMAND = Command(
     summary="Drops all messages of a queue that are ready or delayed until a retry; unacknowledged ones stay",
     args=Args,
     effect="destroy",
-    access="administrator",
+    access="management",
     run=run,
     banner="Purging queue '{queue}' in vhost '{vhost}' ...",
 )

@@ -17,7 +17,9 @@ def run(node: Node, args: Args) -> Changed:
     vhost = find_vhost(node.broker, args.vhost_name)
     if vhost.protected:
         text = "Cannot delete this virtual host: it is protected from deletion."
-        raise Refused(f"{text} To lift the protection, inspect and update its metadata")
+        raise Refused(
+            f"{text} To lift the protection, inspect and update its metadata", facts={"protected": vhost.name}
+        )
     over: list[int] = []
     node.broker.delete_vhost(vhost.name, over.append, cause=node.cause)
     return Changed(node.wait(over))

@@ -31,6 +31,15 @@ def test_acknowledged_ones_are_gone(get, operator):
     assert [[1, 0]] == operator.list("list_queues", "messages_ready", "messages_unacknowledged")
 
 
+def test_rejected_ones_are_dead_letters(get, operator, peer):
+    peer.declare("dead")
+    peer.declare("late", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    peer.publish("", "late", b"four")
+    assert ["four"] == get(queue="late", reject=True)
+    operator.world.run()
+    assert peer.get("dead").body == b"four"
+
+
 def test_bodies_are_whole_before_they_are_gone(get, peer):
     for text in (b"x" * 2_000, b"y" * 2_000):
         peer.publish("", "q", text)
@@ -43,7 +52,14 @@ def test_raw_bodies_are_whole(get):
 
 
 @pytest.mark.parametrize(
-    "given", [{"ack": True, "requeue": True}, {"number": 0}, {"number": 10_001}, {"body_size": -1}]
+    "given",
+    [
+        {"ack": True, "requeue": True},
+        {"ack": True, "reject": True},
+        {"number": 0},
+        {"number": 10_001},
+        {"body_size": -1},
+    ],
 )
 def test_wrong_arguments_are_refused(operator, given):
     with pytest.raises(BadArguments):
@@ -72,4 +88,4 @@ def test_what_cannot_be_got_is_counted(operator, peer):
     assert next(stream) == []
     with pytest.raises(StopIteration) as end:
         next(stream)
-    assert end.value.value == {"messages_unacknowledged": 1, "messages_delayed": 1}
+    assert end.value.value == {"messages_ready": 0, "messages_unacknowledged": 1, "messages_delayed": 1}
