@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from tests.sources import ROOT
 REQUEST_OCTETS_MAX = 1 << 20
 # prctl(2).
 PR_SET_CHILD_SUBREAPER = 36
+
+_one_at_a_time = threading.Lock()
 
 
 class Forked(subprocess.Popen):
@@ -52,13 +55,15 @@ def _server() -> socket.socket:
 
 def _fork(request: bytes, stdio: list[int]) -> int:
     """Have a program forked; return its process id."""
-    server, prctl = _server(), ctypes.CDLL(None).prctl
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
-    try:
-        socket.send_fds(server, [request], stdio)
-        return int(server.recv(REQUEST_OCTETS_MAX))
-    finally:
-        prctl(PR_SET_CHILD_SUBREAPER, 0)
+    prctl = ctypes.CDLL(None).prctl
+    with _one_at_a_time:
+        server = _server()
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        try:
+            socket.send_fds(server, [request], stdio)
+            return int(server.recv(REQUEST_OCTETS_MAX))
+        finally:
+            prctl(PR_SET_CHILD_SUBREAPER, 0)
 
 
 def serve(requests: socket.socket) -> dict[str, Any]:
