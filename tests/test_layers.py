@@ -50,7 +50,15 @@ APART = {
     "pybroker.client": ("nouns", "pybroker.wire"),
     "pybroker.spark": ("nouns", "pybroker.wire", "pybroker.client"),
     "pybroker.testing": ("nouns", "pybroker.control.codec"),
-    "pybroker.http": ("nouns", "pybroker.control.codec", "pybroker.control.access"),
+    "pybroker.http": (
+        "nouns",
+        "pybroker.control.codec",
+        "pybroker.control.access",
+        # The contexts of HTTPS are those of AMQP over TLS.
+        "pybroker.daemon.tls.build",
+        "pybroker.daemon.config.tls_options",
+        "pybroker.net.tls_context",
+    ),
     "pybrokerctl": (
         "pybroker.control.spec",
         "pybroker.control.codec",

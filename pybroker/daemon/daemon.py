@@ -184,6 +184,10 @@ class Daemon:
 
     def _prepare_tls(self) -> None:
         """Make what TLS listeners need, if there are any. Raises StartError: a certificate or key cannot be used."""
+        if self.config.management is not None and self.config.management.tls is not None:
+            from pybroker.daemon.tls.build import build  # noqa: PLC0415 - likewise
+
+            build(self.config.management.tls)  # pybroker-web would only say so in the log
         if self.config.tls is None:
             return
         from pybroker.daemon.tls.front import TlsFront  # noqa: PLC0415 - OpenSSL, 3 MB

@@ -20,10 +20,13 @@ def tls(daemon: "Daemon") -> "Prepare":
     """Return what prepares the contexts of TLS, from files that are read anew."""
 
     def prepare(target: Config, wanted: Config) -> Callable[[], str | None]:
-        if target.tls is None and wanted.tls is None:
+        https = None if target.management is None else target.management.tls
+        if target.tls is None and wanted.tls is None and https is None:
             return _nothing
         from pybroker.daemon.tls.build import build  # noqa: PLC0415 - OpenSSL, for those who use TLS
 
+        if https is not None:
+            build(https)  # pybroker-web reads changed files by itself, and keeps the old ones if these do not fit
         if wanted.tls is not None and wanted.tls != target.tls:
             build(wanted.tls)
         if target.tls is None or daemon.tls is None:

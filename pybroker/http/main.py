@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import gevent
@@ -14,9 +14,14 @@ from pybroker.http.application import Application
 from pybroker.http.metrics.application import Application as MetricsApplication
 from pybroker.http.node import Node, Refused, Unavailable
 from pybroker.http.samples.samples import Samples
-from pybroker.http.server import Server
+from pybroker.http.server import Server, TlsServer
 from pybroker.http.settings import Settings
 from pybroker.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pybroker.http.tls import Certificates
 
 # Between two looks for the node, and between two attempts to listen.
 RETRY_S: Final = 1.0
@@ -52,7 +57,28 @@ def _serve(node: Node) -> None:
         samples = Samples(node)
         gevent.spawn(samples.run)
         servers.append(Server((management.host, management.port), Application(node, management, samples)))
+        if management.tls is not None:
+            place = (management.tls_host, management.tls_port)
+            servers.append(TlsServer(place, servers[-1].application, _certificates(management.tls)))
     gevent.joinall([gevent.spawn(_listen, server) for server in servers], raise_error=True)
+
+
+def _certificates(options: "Mapping[str, Any]") -> "Certificates":
+    """Return the certificates of HTTPS, as soon as they can be read."""
+    from pybroker.http.tls import Certificates, TlsError  # noqa: PLC0415 - OpenSSL, for those who use TLS
+
+    told = ""
+    while True:
+        try:
+            certificates = Certificates(options, _tell)
+        except TlsError as error:
+            if error.text != told:
+                _tell(f"no HTTPS: {error.text}; trying again")
+            told = error.text
+            gevent.sleep(RETRY_S)
+        else:
+            gevent.spawn(certificates.run)
+            return certificates
 
 
 def _listen(server: Server) -> None:

@@ -3,11 +3,14 @@
 import contextlib
 import socket as system_socket
 from http.client import HTTPException
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 from gevent import pywsgi
 from gevent.pool import Pool
+
+if TYPE_CHECKING:
+    from pybroker.http.tls import Certificates
 
 CONNECTIONS_MAX: Final = 256
 # More wait in the kernel.
@@ -17,6 +20,8 @@ IDLE_S: Final = 60.0
 # From the request line to the end of the head.
 HEAD_S: Final = 10.0
 HEAD_OCTETS_MAX: Final = 65_536
+# From the first octet of TLS to the end of the handshake.
+HANDSHAKE_S: Final = 5.0
 VERSIONS: Final = (["HTTP/1.1"], ["HTTP/1.0"])
 
 
@@ -76,6 +81,7 @@ class Server(pywsgi.WSGIServer):  # type: ignore[misc] # likewise
     """Listens on one address, from `start` to `stop`."""
 
     handler_class = Handler
+    scheme = "http"
 
     def __init__(self, address: tuple[str, int], application: Any) -> None:
         super().__init__(
@@ -86,7 +92,7 @@ class Server(pywsgi.WSGIServer):  # type: ignore[misc] # likewise
             backlog=BACKLOG,
             spawn=Pool(CONNECTIONS_MAX),
             # Without the name it would ask for it over the network.
-            environ={"wsgi.multithread": False, "SERVER_NAME": address[0]},
+            environ={"wsgi.multithread": False, "SERVER_NAME": address[0], "wsgi.url_scheme": self.scheme},
         )
 
     def handle(self, sock: Any, address: Any) -> None:
@@ -96,3 +102,23 @@ class Server(pywsgi.WSGIServer):  # type: ignore[misc] # likewise
         sock.settimeout(IDLE_S)
         with contextlib.suppress(OSError):
             super().handle(sock, address)
+
+
+class TlsServer(Server):
+    """The same over TLS. Each handshake is a greenlet's own, and one that takes too long is given up."""
+
+    scheme = "https"
+
+    def __init__(self, address: tuple[str, int], application: Any, certificates: "Certificates") -> None:
+        super().__init__(address, application)
+        self._certificates = certificates
+
+    def handle(self, sock: Any, address: Any) -> None:
+        """Serve a connection until it ends."""
+        try:
+            with gevent.Timeout(HANDSHAKE_S, ConnectionError("the handshake took too long")):
+                tls = self._certificates.accept(sock)
+        except OSError:
+            sock.close()
+            return
+        super().handle(tls, address)

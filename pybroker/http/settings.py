@@ -1,5 +1,6 @@
 """Settings of this process, as the node has them in its configuration."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
@@ -12,7 +13,7 @@ class Metrics(NamedTuple):
 
 
 class Management(NamedTuple):
-    """The address of the HTTP API, its limits, and what it tells browsers."""
+    """The addresses of the HTTP API, its limits, and what it tells browsers; `tls` are the options of HTTPS."""
 
     host: str
     port: int
@@ -21,6 +22,9 @@ class Management(NamedTuple):
     origins: tuple[str, ...]
     origins_age_s: int
     transport_policy: str
+    tls_host: str
+    tls_port: int
+    tls: Mapping[str, Any] | None
 
 
 class Settings(NamedTuple):

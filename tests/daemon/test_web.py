@@ -1,9 +1,11 @@
 """pybroker-web beside a running daemon: started, started again, ended with it."""
 
 import itertools
+import json
 import os
 import signal
 import socket
+import ssl
 import tempfile
 import time
 import urllib.request
@@ -14,6 +16,8 @@ import psutil
 import pytest
 
 from pybroker.daemon.web import LIFE_S, LINE_OCTETS_MAX, Web, restart_pause_s
+from pybroker.version import RABBITMQ_VERSION
+from tests.certificates import make_certificates
 from tests.daemon.running import Running
 
 WAIT_S = 60.0
@@ -134,3 +138,34 @@ def test_without_it_there_is_neither_child_nor_socket(short_folder):
     assert psutil.Process(running.pid).children() == []
     assert not list(Path(short_folder).glob("*.web"))
     running.stop()
+
+
+def serves_https(port, authority):
+    """Return the version of the API, as soon as it is served over HTTPS."""
+    context = ssl.create_default_context(cafile=str(authority))
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            with urllib.request.urlopen(f"https://localhost:{port}/api/version", timeout=10, context=context) as answer:
+                return json.load(answer)
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_the_api_is_served_over_https_with_certificates_that_fit(short_folder, tmp_path, config):
+    made, port, folder = make_certificates(tmp_path), free_port(), short_folder
+    certificate = tmp_path / "copy.pem"
+    certificate.write_bytes(made.server.certificate.read_bytes())
+    lines = f"management.tcp.port = 0\nmanagement.ssl.port = {port}\n"
+    lines += f"management.ssl.certfile = {certificate}\nmanagement.ssl.keyfile = {made.server.key}\n"
+    config.write_text(config.read_text().replace("management.enabled = false\n", lines))
+    running = Running(folder, config=config, web=True)
+    assert serves_https(port, made.authority.certificate) == RABBITMQ_VERSION
+    certificate.write_bytes(made.stranger.certificate.read_bytes())
+    assert "the key does not belong to the certificate" in running.ctl("config_reload", expected=78)
+    assert running.stop() == (0, "")
+    refused = Running(folder, config=config, web=True)
+    assert not refused.serves
+    code, errors = refused.ended()
+    assert (code, "the key does not belong to the certificate" in errors) == (78, True)

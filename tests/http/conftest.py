@@ -75,7 +75,7 @@ def node(world):
     return FakeNode(world)
 
 
-SETTINGS = Management("127.0.0.1", 15_672, 1_000_000, 480, (), 1_800, "")
+SETTINGS = Management("127.0.0.1", 15_672, 1_000_000, 480, (), 1_800, "", "127.0.0.1", 15_671, None)
 
 
 class Api:

@@ -16,4 +16,5 @@ def test_those_of_the_http_api_are_the_configurations(node):
     document = node.ask("web_settings") | {"management": codec.decode(codec.encode(options.document()))}
     found = Settings.of(document).management
     assert (found.host, found.port, found.origins) == ("127.0.0.1", 8080, ("https://a",))
+    assert (found.tls, found.tls_port) == (None, 15_671)
     assert (found.body_octets_max, found.session_minutes) == (20_000_000, 480)

@@ -59,6 +59,8 @@ def told(config: Config) -> Iterator[str]:
     yield f"free disk limit: {size(marks.disk_limit_octets)}, {how}"
     if config.tls is not None:
         yield from _told_of_tls(config.tls)
+    if config.management is not None and config.management.tls is not None:
+        yield from _told_of_tls(config.management.tls)
     if config.definitions:
         places = ", ".join(map(str, config.definitions))
         yield f"definitions: {len(loading.read(config.definitions))} items in {places}"

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,7 +64,7 @@ class Config:
     telemetry_interval_ms: int = 10_000
     telemetry_retention_days: int = 7
     web: bool = True  # whether there is a pybroker-web
-    management: ManagementOptions | None = field(default_factory=partial(management_options.gather, {}))
+    management: ManagementOptions | None = field(default_factory=lambda: management_options.gather({})[0])
     prometheus_host: str = "127.0.0.1"
     prometheus_port: int = 15_692
     prometheus_series_max: int = 500_000
@@ -186,9 +185,9 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
     config.warnings += external.find_oddities(
         settings.auth_mechanisms, has_tls=bool(config.ssl), has_plain=bool(config.tcp or config.unix)
     )
-    config.management = management_options.gather(given)
+    config.management, management_faults = management_options.gather(given, config.assignments)
     config.tls, tls_faults = tls_options.gather(given, config.assignments)
-    faults += tls_faults
+    faults += [*tls_faults, *management_faults]
     if faults:
         raise ConfigError(faults)
 

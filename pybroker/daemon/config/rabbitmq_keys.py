@@ -66,6 +66,7 @@ REASONS: Final = {
     "queue_master_locator": _CLUSTER,
     "queue_leader_locator": _CLUSTER,
     "management": _LATER + "pybroker.conf(5) lists the supported keys of the HTTP API",
+    "management.ssl.password": _LATER + "HTTPS needs a key that is not encrypted",
     "management_agent": _PLUGIN,
     "prometheus": _LATER + "pybroker.conf(5) lists the supported keys of metrics",
     "mqtt": _PLUGIN,

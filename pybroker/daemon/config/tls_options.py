@@ -71,6 +71,7 @@ class TlsOptions(NamedTuple):
     ciphers: tuple[str, ...] = ()
     honor_order: bool = False
     dh_parameters: Path | None = None
+    head: str = HEAD  # of the keys that say all this
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -84,37 +85,43 @@ def gather(
 ) -> tuple[TlsOptions | None, list[str]]:
     """Return the options, None without a TLS listener, and a sentence for each thing that does not fit."""
     places = {each.key: each.where for each in assignments}
+    listeners = [places[key] for key in places if key.startswith("listeners.ssl.")]
+    return collect(HEAD, given, places, listeners[0]) if LISTENERS in given else (None, [])
+
+
+def collect(
+    head: str, given: Mapping[str, dict[str, Any]], places: Mapping[str, str], place: str
+) -> tuple[TlsOptions | None, list[str]]:
+    """Return the options that keys with this head make together, and a sentence for each thing that does not fit.
+
+    They are wanted at a `place`, as all keys are written at `places`.
+    """
 
     def one(name: str) -> Any:
-        return given.get(HEAD + name, {}).get("")
+        return given.get(head + name, {}).get("")
 
-    listeners = [places[key] for key in places if key.startswith("listeners.ssl.")]
-    if LISTENERS not in given:
-        return None, []
     faults = []
     certificate = one("certfile")
     if certificate is None:
-        faults.append(
-            f"{listeners[0]}: a TLS listener needs {HEAD}certfile, and {HEAD}keyfile unless both are one file"
-        )
+        faults.append(f"{place}: a TLS listener needs {head}certfile, and {head}keyfile unless both are one file")
     required, verify = one("fail_if_no_peer_cert") or False, one("verify") == "verify_peer"
     if required and not verify:
-        where = places[f"{HEAD}fail_if_no_peer_cert"]
-        faults.append(f"{where}: {HEAD}fail_if_no_peer_cert = true needs {HEAD}verify = verify_peer")
+        where = places[f"{head}fail_if_no_peer_cert"]
+        faults.append(f"{where}: {head}fail_if_no_peer_cert = true needs {head}verify = verify_peer")
     if verify and one("cacertfile") is None:
-        faults.append(f"{places[f'{HEAD}verify']}: {HEAD}verify = verify_peer needs {HEAD}cacertfile")
+        faults.append(f"{places[f'{head}verify']}: {head}verify = verify_peer needs {head}cacertfile")
     order = one("honor_cipher_order") or False
     if one("honor_ecc_order") not in {None, order}:
-        where = places[f"{HEAD}honor_ecc_order"]
-        faults.append(f"{where}: {HEAD}honor_ecc_order must be what {HEAD}honor_cipher_order is")
+        where = places[f"{head}honor_ecc_order"]
+        faults.append(f"{where}: {head}honor_ecc_order must be what {head}honor_cipher_order is")
     by_name = {}
-    certificates, keys = given.get(f"{SNI}certfile", {}), given.get(f"{SNI}keyfile", {})
+    certificates, keys = (given.get(f"{head}sni.HOST.{name}", {}) for name in ("certfile", "keyfile"))
     for name in dict.fromkeys((*certificates, *keys)):
         if name in certificates:
             by_name[name.lower()] = Files(certificates[name], keys.get(name, certificates[name]))
         else:
-            where = places[f"{HEAD}sni.{name}.keyfile"]
-            faults.append(f"{where}: {HEAD}sni.{name}.keyfile needs {HEAD}sni.{name}.certfile")
+            where = places[f"{head}sni.{name}.keyfile"]
+            faults.append(f"{where}: {head}sni.{name}.keyfile needs {head}sni.{name}.certfile")
     if faults:
         return None, faults
     depth = one("depth")
@@ -126,10 +133,11 @@ def gather(
         verify=verify,
         required=required,
         depth=TlsOptions._field_defaults["depth"] if depth is None else depth,
-        versions=_numbered(given, f"{HEAD}versions.N") or VERSIONS,
-        ciphers=_numbered(given, f"{HEAD}ciphers.N"),
+        versions=_numbered(given, f"{head}versions.N") or VERSIONS,
+        ciphers=_numbered(given, f"{head}ciphers.N"),
         honor_order=order,
         dh_parameters=one("dhfile"),
+        head=head,
     ), []
 
 

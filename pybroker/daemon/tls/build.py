@@ -34,15 +34,15 @@ class TlsError(StartError):
         super().__init__(text, os.EX_CONFIG)
 
 
-def build(options: TlsOptions) -> TlsContexts:
-    """Return the contexts of the options. Raises TlsError."""
-    default = _context(options, options.files)
-    by_name = {name: _context(options, files) for name, files in options.by_name.items()}
+def build(options: TlsOptions, kind: type[ssl.SSLContext] = ssl.SSLContext) -> TlsContexts:
+    """Return the contexts of the options, each of a kind. Raises TlsError."""
+    default = _context(options, options.files, kind)
+    by_name = {name: _context(options, files, kind) for name, files in options.by_name.items()}
     return TlsContexts(default, by_name, verifies=options.verify, depth=options.depth)
 
 
-def _context(options: TlsOptions, files: Files) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+def _context(options: TlsOptions, files: Files, kind: type[ssl.SSLContext]) -> ssl.SSLContext:
+    context = kind(ssl.PROTOCOL_TLS_SERVER)
     context.options |= _OPTIONS
     context.num_tickets = 0
     if not options.honor_order:
@@ -50,7 +50,7 @@ def _context(options: TlsOptions, files: Files) -> ssl.SSLContext:
     versions = _choose_ciphers(context, options)
     context.minimum_version = TLS_VERSIONS[versions[0]]
     context.maximum_version = TLS_VERSIONS[versions[-1]]
-    _load_pair(context, files, options.password)
+    _load_pair(context, files, options)
     if options.authorities is not None:
         _load(options.authorities, context.load_verify_locations, _NO_CERTIFICATE)
     if options.dh_parameters is not None:
@@ -72,18 +72,18 @@ def _choose_ciphers(context: ssl.SSLContext, options: TlsOptions) -> tuple[str, 
     if new and set(usual) - set(new):
         missing = ", ".join(sorted(set(usual) - set(new)))
         raise TlsError(
-            f"{HEAD}ciphers: Python's ssl cannot choose among the ciphers of TLS 1.3; name {missing} as well, or none "
-            f"of them and {HEAD}versions.1 = tlsv1.2"
+            f"{options.head}ciphers: Python's ssl cannot choose among the ciphers of TLS 1.3; name {missing} as well, "
+            f"or none of them and {options.head}versions.1 = tlsv1.2"
         )
     if old:
-        _check_ciphers(context, old)
+        _check_ciphers(context, old, options.head)
     versions = [each for each, ciphers in zip(VERSIONS, (old, new), strict=True) if ciphers and each in versions]
     if not versions:
-        raise TlsError(f"{HEAD}ciphers: none of them belongs to one of {HEAD}versions")
+        raise TlsError(f"{options.head}ciphers: none of them belongs to one of {options.head}versions")
     return tuple(versions)
 
 
-def _check_ciphers(context: ssl.SSLContext, names: list[str]) -> None:
+def _check_ciphers(context: ssl.SSLContext, names: list[str], head: str) -> None:
     """Choose ciphers of TLS 1.2; refuse names that OpenSSL does not know or thinks unsafe: it would ignore them."""
     for name in names:
         # An expression such as HIGH or !aNULL is no name.
@@ -93,7 +93,7 @@ def _check_ciphers(context: ssl.SSLContext, names: list[str]) -> None:
         except ssl.SSLError:
             found = False
         if not found:
-            raise TlsError(f"{HEAD}ciphers: {ssl.OPENSSL_VERSION} has no cipher {name}, or does not think it safe")
+            raise TlsError(f"{head}ciphers: {ssl.OPENSSL_VERSION} has no cipher {name}, or does not think it safe")
     context.set_ciphers(":".join(names))
 
 
@@ -102,14 +102,14 @@ def _is_safe(cipher: Mapping[str, Any]) -> bool:
     return cipher["auth"] != "auth-null" and int(cipher["strength_bits"]) >= KEY_BITS_MIN
 
 
-def _load_pair(context: ssl.SSLContext, files: Files, password: str) -> None:
+def _load_pair(context: ssl.SSLContext, files: Files, options: TlsOptions) -> None:
     _load(files.certificate, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations, _NO_CERTIFICATE)
     _read(files.key)
     try:
         # Asked for in any case: OpenSSL would ask at the terminal.
-        context.load_cert_chain(files.certificate, files.key, lambda: password)
+        context.load_cert_chain(files.certificate, files.key, lambda: options.password)
     except (ssl.SSLError, ValueError) as error:
-        raise TlsError(_explain(files, error, password)) from None
+        raise TlsError(_explain(files, error, options)) from None
     except OSError as error:  # one of them has just gone
         raise TlsError(f"{files.certificate} or {files.key}: {error.strerror}") from None
 
@@ -125,12 +125,14 @@ def _load(path: Path, load: Callable[[str], object], fault: str) -> None:
         raise TlsError(f"{path}: {error.strerror}") from None
 
 
-def _explain(files: Files, error: Exception, password: str) -> str:
+def _explain(files: Files, error: Exception, options: TlsOptions) -> str:
     reason = getattr(error, "reason", None) or ""
     if reason in _MISMATCHES:
         return f"{files.key}: the key does not belong to the certificate in {files.certificate}"
     if "ENCRYPTED" in _read(files.key):
-        if not password:
+        if options.head != HEAD:
+            return f"{files.key}: the key is encrypted, which is not supported for HTTPS"
+        if not options.password:
             return f"{files.key}: the key is encrypted; set {HEAD}password"
         return f"{files.key}: {HEAD}password does not open the key"
     if "PRIVATE KEY" not in _read(files.key):
