@@ -13,20 +13,17 @@ if TYPE_CHECKING:
 
 def find_all(daemon: "Daemon") -> "list[Prepare]":
     """Return what prepares each part, in the order in which they are put in force."""
-    return [tls(daemon), values(daemon)]
+    return [tls(daemon), https, values(daemon)]
 
 
 def tls(daemon: "Daemon") -> "Prepare":
     """Return what prepares the contexts of TLS, from files that are read anew."""
 
     def prepare(target: Config, wanted: Config) -> Callable[[], str | None]:
-        https = None if target.management is None else target.management.tls
-        if target.tls is None and wanted.tls is None and https is None:
+        if target.tls is None and wanted.tls is None:
             return _nothing
         from pybroker.daemon.tls.build import build  # noqa: PLC0415 - OpenSSL, for those who use TLS
 
-        if https is not None:
-            build(https)  # pybroker-web reads changed files by itself, and keeps the old ones if these do not fit
         if wanted.tls is not None and wanted.tls != target.tls:
             build(wanted.tls)
         if target.tls is None or daemon.tls is None:
@@ -35,6 +32,16 @@ def tls(daemon: "Daemon") -> "Prepare":
         return partial(keeper.reload, keeper.prepare(target.tls))
 
     return prepare
+
+
+def https(target: Config, _wanted: Config) -> Callable[[], None]:
+    """Refuse files of HTTPS that do not fit: pybroker-web reads them by itself, and would keep the old ones."""
+    options = None if target.management is None else target.management.tls
+    if options is not None:
+        from pybroker.daemon.tls.build import build  # noqa: PLC0415 - likewise
+
+        build(options)
+    return _nothing
 
 
 def _nothing() -> None:

@@ -47,6 +47,18 @@ class Fake:
         self.asked.append("alarms")
 
 
+def test_files_of_https_that_do_not_fit_are_refused(tmp_path):
+    made = make_certificates(tmp_path)
+
+    def config(key):
+        lines = f"management.ssl.certfile = {made.server.certificate}\nmanagement.ssl.keyfile = {key}\n"
+        return configure(*parse_conf(lines.encode(), "f"))
+
+    assert reload_parts.https(config(made.server.key), config("/none"))() is None
+    with pytest.raises(StartError, match="the key does not belong to the certificate"):
+        reload_parts.https(config(made.client.key), config(made.client.key))
+
+
 def test_nothing_happens_before_the_values_are_in_force(caplog):
     caplog.set_level("INFO", "pybroker")
     daemon = Fake()
