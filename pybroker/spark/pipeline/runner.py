@@ -36,7 +36,8 @@ def run(given: argparse.Namespace, since: datetime, until: datetime, now: dateti
 
 def perform(run: Run, names: list[str]) -> dict[str, Any]:
     """Run jobs, note how each went, return their figures. Raises FailureError at the first that fails."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415 - takes a moment
+    import pyarrow as pa  # noqa: PLC0415 - takes a moment
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - likewise
     from pyspark.errors import PySparkException  # noqa: PLC0415 - likewise
 
     from pybroker.spark.pipeline import jobs  # noqa: PLC0415 - beside what it needs
@@ -59,6 +60,7 @@ def perform(run: Run, names: list[str]) -> dict[str, Any]:
         run.warehouse.note(
             "jobs", name, {"at": iso(run.warehouse.now), "seconds": seconds, **window, "figures": figures}
         )
+        pa.default_memory_pool().release_unused()
         lines.append(f"{name}: {', '.join(f'{what} {n}' for what, n in figures.items())} ({seconds} s)")
     bad = told.get("ingest", {}).get("bad lines", 0)
     if bad:

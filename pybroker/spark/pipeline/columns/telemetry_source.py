@@ -79,6 +79,8 @@ def add(day: Day, parser: "LineParser", identity: Sequence[str], number: str) ->
     if added.rows:
         place(here, day.new)
     shutil.rmtree(mine, ignore_errors=True)
+    # Spark keeps the process; Arrow would keep its memory until the next date.
+    pa.default_memory_pool().release_unused()
     return added
 
 

@@ -75,6 +75,9 @@ def make(span: Span, recipe: Recipe, number: str) -> None:
     stage(span.here, mine, made, order, number, since=span.begin, hot=newest)
     place(mine, span.new)
     shutil.rmtree(mine, ignore_errors=True)
+    del made
+    # Spark keeps the process; Arrow would keep three times what it needs until the next date.
+    pa.default_memory_pool().release_unused()
 
 
 def _made(span: Span, recipe: Recipe) -> Iterator[pa.Table]:
