@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from werkzeug.datastructures import MultiDict
 
     from pybroker.http.call import Call
+    from pybroker.http.shapes import Shape
 
 Document: TypeAlias = dict[str, Any]
 
@@ -30,7 +31,34 @@ class Page(NamedTuple):
     matches: Callable[[str], bool] | None
 
 
-def answer(call: "Call", documents: Iterable[Document], sort: Sequence[str] = DEFAULT_SORT) -> Any:
+def answer_of(
+    call: "Call", shape: "Shape", only: str | None = None, plain: Callable[[Document], Document] | None = None
+) -> Any:
+    """Return a list of all objects of a shape that the user sees, or a page of them, each made `plain`.
+
+    Of a page, only its own objects are read whole, if the node knows what it is sorted by. Raises HttpError, Refused.
+    """
+    change = plain or (lambda document: document)
+    index = None if page_of(call.query) is None else shape.indexed(_sort_keys(call.query, DEFAULT_SORT))
+    if index is None:
+        return answer(call, map(change, shape.documents(call, only)))
+    found = answer(call, index.documents(call, only), columns=())
+    keys = [[each[part] for part in shape.key] for each in found["items"]]
+    whole = (
+        {tuple(each[part] for part in shape.key): each for each in shape.documents(call, only, keys)} if keys else {}
+    )
+    # One that is gone since is left out.
+    items = [change(whole[tuple(key)]) for key in keys if tuple(key) in whole]
+    chosen = columns_of(call.query)
+    return {**found, "items": [reduced(each, chosen) for each in items] if chosen else items}
+
+
+def answer(
+    call: "Call",
+    documents: Iterable[Document],
+    sort: Sequence[str] = DEFAULT_SORT,
+    columns: Sequence[Sequence[str]] | None = None,
+) -> Any:
     """Return a list of documents, or a page of them, as the request asks for it. Raises HttpError."""
     query = call.query
     page = page_of(query)
@@ -39,7 +67,7 @@ def answer(call: "Call", documents: Iterable[Document], sort: Sequence[str] = DE
     if page is not None and page.matches is not None:
         found = [each for each in found if page.matches(str(each.get("name", "")))]
     found = ordered(found, query, sort)
-    chosen = columns_of(query)
+    chosen = columns_of(query) if columns is None else columns
     if page is None:
         return found if not chosen else [reduced(each, chosen) for each in found]
     count = len(found)
@@ -95,8 +123,7 @@ def _matcher(text: str, is_pattern: bool) -> Callable[[str], bool]:
 
 def ordered(documents: list[Document], query: "MultiDict[str, str]", sort: Sequence[str]) -> list[Document]:
     """Return documents in the order that is asked for; `sort=` asks for none."""
-    wanted = query.get("sort")
-    keys = sort if wanted is None else [wanted] if wanted else []
+    keys = _sort_keys(query, sort)
     if not keys:
         return documents
     paths = [key.split(".") for key in keys]
@@ -105,6 +132,11 @@ def ordered(documents: list[Document], query: "MultiDict[str, str]", sort: Seque
         key=lambda each: [_rank(_value(each, path)) for path in paths],
         reverse=query.get("sort_reverse") == "true",
     )
+
+
+def _sort_keys(query: "MultiDict[str, str]", sort: Sequence[str]) -> Sequence[str]:
+    wanted = query.get("sort")
+    return sort if wanted is None else [wanted] if wanted else []
 
 
 def _rank(value: Any) -> tuple[int, Any]:

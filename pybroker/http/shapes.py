@@ -69,7 +69,7 @@ class Shape(NamedTuple):
                 document[name] = None
         stats = dict(zip(self.stats, row[count:], strict=True))
         if not self.key:
-            return document
+            return document | ({"message_stats": stats} if any(stats.values()) else {})
         names = (*self.stats, *self.rated)
         values = [*stats.values(), *[document[name] or 0 for name in self.rated]]
         key = (self.kind, *[document[name] for name in self.key])
@@ -77,6 +77,20 @@ class Shape(NamedTuple):
         if any(stats.values()):
             document["message_stats"] = with_details(stats, lambda name: details(name, windows[MESSAGES]))
         return with_details(document, lambda name: details(name, windows[self.rated[name]]), self.rated)
+
+    def indexed(self, members: Sequence[str]) -> "Shape | None":
+        """Return a form with the key and these members alone; None if more than facts is needed for them."""
+        facts, stats = dict.fromkeys(self.key), []
+        for member in members:
+            word, _, name = member.rpartition(".")
+            if word == "message_stats" and name in self.stats:
+                stats.append(name)
+            elif member in self.facts:
+                facts[member] = None
+            else:
+                return None
+        optional = self.optional.intersection(facts)
+        return self._replace(facts=tuple(facts), stats=tuple(stats), renamed={}, optional=optional, rated={}, key=())
 
     def one(self, call: "Call", *key: str, only: str | None = None) -> "Document | None":
         """Return the document of a key; None if the user sees no such object. Raises HttpError, Refused."""

@@ -22,7 +22,7 @@ def exchange_name(word: str) -> str:
 
 
 def _list(call: "Call", vhost: str | None = None) -> Any:
-    return lists.answer(call, EXCHANGE.documents(call, vhost))
+    return lists.answer_of(call, EXCHANGE, vhost)
 
 
 def _get(call: "Call", vhost: str, name: str) -> "Document":

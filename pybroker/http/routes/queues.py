@@ -37,11 +37,11 @@ def _shape(call: "Call") -> "Shape":
 
 
 def _list(call: "Call", vhost: str | None = None) -> Any:
-    return lists.answer(call, map(_plain, _shape(call).documents(call, vhost)))
+    return lists.answer_of(call, _shape(call), vhost, _plain)
 
 
 def _list_detailed(call: "Call") -> Any:
-    return lists.answer(call, map(_plain, QUEUE.documents(call)))
+    return lists.answer_of(call, QUEUE, None, _plain)
 
 
 def _get(call: "Call", vhost: str, name: str) -> "Document":

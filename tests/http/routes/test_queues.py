@@ -240,3 +240,41 @@ def test_who_may_get(api, ann, world, get):
         {"error": "not_authorised", "reason": refused},
     )
     assert api.send("DELETE", "/api/queues/%2F/q/contents", None, ann) == REFUSED
+
+
+@pytest.fixture
+def many(api, peer):
+    for number in range(5):
+        peer.declare(f"m{number}")
+        for _ in range(5 - number):
+            peer.publish("", f"m{number}", b"x")
+    return api
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("", "sort=name", "sort=messages", "sort=messages&sort_reverse=true", "sort=message_stats.publish", "sort="),
+        *(
+            "sort=message_stats.publish_details.rate",
+            "name=[m.]&use_regex=true",
+            "columns=name,messages",
+            "sort=policy",
+        ),
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/queues", "/api/queues/detailed", "/api/queues/%2F", "/api/exchanges"])
+def test_a_page_is_a_part_of_the_list(many, path, query):
+    whole = many.get(f"{path}?page=1&page_size=500&{query}")
+    pages = [many.get(f"{path}?page={number}&page_size=2&{query}") for number in (1, 2)]
+    assert [each for page in pages for each in page["items"]] == whole["items"][:4]
+    assert all(page["item_count"] == len(page["items"]) for page in pages)
+
+
+def test_only_the_objects_of_a_page_are_read_whole(many, node):
+    node.asked.clear()
+    found = many.get("/api/queues?page=2&page_size=2&sort=messages&sort_reverse=true")
+    assert [each["messages"] for each in found["items"]] == [3, 2]
+    assert found["items"][0]["message_stats"]["publish"] == 3
+    assert node.asked.count("object_rows") == 2
+    assert many.get("/api/queues?page=1&name=none")["items"] == []
