@@ -118,6 +118,7 @@ async function follow() {
 	if (isOther || !now.page) {
 		live.stop();
 		Object.assign(now, { page: null, data: undefined, failure: null, state: {}, dialog: null });
+		draw();
 		const page = await pageOf(route).catch((error) => {
 			now.failure = error;
 			draw();
@@ -165,7 +166,11 @@ function shell() {
 		isIn && navigation(),
 		h(
 			"main",
-			{ tabindex: "-1", class: now.failure?.isOffline && now.data !== undefined ? "stale" : null },
+			{
+				tabindex: "-1",
+				"aria-busy": isIn && !now.failure && now.data === undefined ? "true" : null,
+				class: now.failure?.isOffline && now.data !== undefined ? "stale" : null,
+			},
 			now.user === undefined ? null : isIn ? content() : loginPage(ctx, enter),
 		),
 		h(

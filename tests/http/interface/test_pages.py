@@ -42,8 +42,17 @@ def channel(site):
 
 
 def go(page, address):
-    page.run(f"location.hash = {json.dumps(address)}")
-    page.wait(f"location.hash === {json.dumps(address)} && document.querySelector('main .page, main .banner')")
+    """Show another page, and wait until it has its figures."""
+    page.run(
+        f"""new Promise((done) => {{
+            const wanted = {json.dumps(address)};
+            if (location.hash === wanted) return done();
+            const drawn = () => requestAnimationFrame(() => requestAnimationFrame(done));
+            addEventListener("hashchange", drawn, {{ once: true }});
+            location.hash = wanted;
+        }})"""
+    )
+    page.wait("document.querySelector('main:not([aria-busy])')")
 
 
 def of(noun, *names):

@@ -44,8 +44,9 @@ export async function get(base, query, signal) {
 }
 
 /** Change something; return the document that was answered, if any. Throws Failure. */
-const post = (place, body) => change("POST", place, body);
-const remove = (place, body, headers) => change("DELETE", place, body, headers);
+export const put = (place, body) => change("PUT", place, body);
+export const post = (place, body) => change("POST", place, body);
+export const remove = (place, body, headers) => change("DELETE", place, body, headers);
 
 async function change(method, place, body, headers) {
 	return document_(await send(method, place, body ?? {}, undefined, headers));

@@ -102,3 +102,71 @@ function control(one, common) {
 			);
 	}
 }
+
+/**
+ * Ask in a dialog. `run(values)` does what was asked and returns the sentence for the notice, or nothing; while it refuses,
+ * the dialog stays and tells why. `confirm` is a name that has to be typed.
+ */
+export function ask(ctx, { title, text, fields = [], label, danger = false, confirm, run, wide = false }) {
+	const all =
+		confirm === undefined
+			? fields
+			: [...fields, { name: "confirm", label: `Type “${confirm}” to confirm`, required: true, full: true }];
+	const state = { error: "", isBusy: false };
+	const close = () => ctx.dialog(null);
+	const onsubmit = async (event) => {
+		event.preventDefault();
+		if (state.isBusy) return;
+		const form = event.currentTarget;
+		try {
+			const values = valuesOf(form, all);
+			if (confirm !== undefined && values.confirm !== confirm) throw new Error("The name is another one.");
+			delete values.confirm;
+			state.isBusy = true;
+			state.error = "";
+			ctx.draw();
+			const notice = await run(values);
+			close();
+			if (notice) ctx.notice(notice);
+			ctx.refresh();
+		} catch (error) {
+			state.error = error.message;
+		}
+		state.isBusy = false;
+		ctx.draw();
+	};
+	ctx.dialog(() =>
+		h(
+			"dialog",
+			{
+				key: title,
+				class: wide ? "wide" : null,
+				"aria-labelledby": "dialog-title",
+				created: (node) => queueMicrotask(() => node.showModal()),
+				onclose: close,
+			},
+			h(
+				"form",
+				{ onsubmit },
+				h("h2", { id: "dialog-title" }, title),
+				text && h("p", null, text),
+				h(
+					"div",
+					{ class: "fields" },
+					all.map((one) => (!one.when || one.when() ? field(one, title) : null)),
+				),
+				h("p", { class: "error", role: "alert" }, state.error),
+				h(
+					"footer",
+					null,
+					h("button", { type: "button", class: "plain", onclick: close }, "Cancel"),
+					h(
+						"button",
+						{ class: danger ? "danger" : "primary", disabled: state.isBusy },
+						state.isBusy ? "Working …" : label,
+					),
+				),
+			),
+		),
+	);
+}

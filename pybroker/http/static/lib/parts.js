@@ -84,8 +84,15 @@ export function argumentsOf(table) {
 		: null;
 }
 
-/** A part of a page. */
+/** A part of a page; `actions` stand beside its title. */
 export const section = (title, ...content) => h("section", { class: "card" }, h("h2", null, title), content);
+export const sectionWith = (title, actions, ...content) =>
+	h(
+		"section",
+		{ class: "card" },
+		h("div", { class: "row" }, h("h2", null, title), h("div", { class: "actions" }, actions)),
+		content,
+	);
 
 /** The parts of a page that are shown one at a time; `tabs`: [{id, label, count}], the first is the usual one. */
 export function tabs(ctx, all) {

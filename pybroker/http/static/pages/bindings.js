@@ -5,7 +5,8 @@ import { pageHere, table } from "../lib/table.js";
 import { counted } from "../lib/format.js";
 import { h } from "../lib/view.js";
 
-export function bindingsTable(ctx, bindings, { withSource = true, withDestination = true } = {}) {
+/** `extra(binding)` is the last cell of a row. */
+export function bindingsTable(ctx, bindings, { withSource = true, withDestination = true, extra } = {}) {
 	if (!bindings.length) return h("p", { class: "quiet" }, "None.");
 	const columns = [
 		withSource && {
@@ -29,6 +30,7 @@ export function bindingsTable(ctx, bindings, { withSource = true, withDestinatio
 			cell: (one) => h("bdi", { class: "code" }, one.routing_key || h("i", null, "(empty)")),
 		},
 		{ id: "arguments", label: "Arguments", cell: (one) => argumentsOf(one.arguments) },
+		extra && { id: "extra", label: h("span", { class: "sr" }, "Actions"), class: "end", cell: extra },
 	].filter(Boolean);
 	const { items } = pageHere(bindings, columns, {}, () => "");
 	return [

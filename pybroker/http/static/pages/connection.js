@@ -1,5 +1,6 @@
 // One connection: its client, its traffic, its channels.
 
+import { closeButton } from "../actions/connections.js";
 import { path } from "../lib/api.js";
 import { chart, latest, rangeChoice, RANGES, samplesOf } from "../lib/chart.js";
 import { perSecond } from "../lib/series.js";
@@ -34,6 +35,7 @@ export const page = {
 				h("bdi", null, connection.name),
 				calledOf(connection) && h("bdi", null, calledOf(connection)),
 				rangeChoice(ctx, RANGES.slice(0, 3)),
+				closeButton(ctx, connection),
 			),
 			tiles([
 				{ label: "State", value: state(connection.state) },

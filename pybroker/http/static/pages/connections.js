@@ -1,5 +1,6 @@
 // Connections: who is here, and how much comes and goes.
 
+import { closeActions } from "../actions/connections.js";
 import { count, moment, octetRate, octets, rateOf } from "../lib/format.js";
 import { path } from "../lib/api.js";
 import { ago, connectionLink, heading, inVHost, state, userLink, vhostLink } from "../lib/parts.js";
@@ -79,6 +80,7 @@ export const page = {
 		),
 
 	view(ctx, envelope) {
+		const chosen = (ctx.state.chosen ??= new Map());
 		return [
 			heading("", "Connections", inVHost(ctx)),
 			list(ctx, {
@@ -87,6 +89,7 @@ export const page = {
 				envelope,
 				key: (one) => one.name,
 				name: (one) => one.name,
+				selection: { chosen, actions: closeActions(ctx, chosen) },
 			}),
 		];
 	},

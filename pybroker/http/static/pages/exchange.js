@@ -1,5 +1,7 @@
 // One exchange: what is published to it, and where that goes.
 
+import { bindForm, exchangeButtons, unbind } from "../actions/exchanges.js";
+import { publishPart } from "../actions/publish.js";
 import { path } from "../lib/api.js";
 import { chart, latest, rangeChoice, RANGES, samplesOf } from "../lib/chart.js";
 import { perSecond } from "../lib/series.js";
@@ -36,21 +38,28 @@ export const page = {
 				nameOf(exchange.name),
 				["in ", vhostLink(exchange.vhost), " ", features(exchange)],
 				tab === "figures" && rangeChoice(ctx, RANGES.slice(0, 3)),
+				exchangeButtons(ctx, exchange),
 			),
 			tabs(ctx, [
 				{ id: "figures", label: "Figures" },
 				{ id: "bindings", label: "Bindings" },
+				!exchange.internal && { id: "publish", label: "Publish" },
 			]),
 			tab === "figures" && figures(ctx, exchange),
 			tab === "bindings" && [
 				section(
 					"From this exchange",
 					exchange.name
-						? bindingsTable(ctx, from, { withSource: false })
+						? [
+								bindingsTable(ctx, from, { withSource: false, extra: unbind(ctx) }),
+								bindForm(ctx, { vhost: exchange.vhost, source: exchange.name }),
+							]
 						: h("p", { class: "quiet" }, "Each queue is bound to the default exchange by its own name."),
 				),
-				exchange.name && section("To this exchange", bindingsTable(ctx, to, { withDestination: false })),
+				exchange.name &&
+					section("To this exchange", bindingsTable(ctx, to, { withDestination: false, extra: unbind(ctx) })),
 			],
+			tab === "publish" && publishPart(ctx, { vhost: exchange.vhost, exchange: exchange.name || "amq.default" }),
 		];
 	},
 };

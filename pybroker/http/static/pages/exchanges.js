@@ -1,5 +1,6 @@
 // Exchanges: a page of them, by name or by figures.
 
+import { addExchange } from "../actions/exchanges.js";
 import { path } from "../lib/api.js";
 import { rate, rateOf } from "../lib/format.js";
 import { badge, exchangeLink, heading, inVHost, vhostLink } from "../lib/parts.js";
@@ -54,7 +55,7 @@ export const page = {
 		get(ctx.query.vhost ? path`/api/exchanges/${ctx.query.vhost}` : "/api/exchanges", pageOf(COLUMNS, ctx.query)),
 
 	view: (ctx, envelope) => [
-		heading("", "Exchanges", inVHost(ctx)),
+		heading("", "Exchanges", inVHost(ctx), addExchange(ctx)),
 		list(ctx, {
 			noun: "exchange",
 			columns: COLUMNS,

@@ -1,11 +1,12 @@
 // Limits of virtual hosts and users.
 
+import { setLimits } from "../actions/limits.js";
 import { limitsOf } from "../lib/format.js";
-import { heading, section, userLink, vhostLink } from "../lib/parts.js";
+import { heading, sectionWith, userLink, vhostLink } from "../lib/parts.js";
 import { table } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
-const KINDS = {
+export const KINDS = {
 	vhost: {
 		title: "Virtual hosts",
 		noun: "virtual host",
@@ -36,11 +37,17 @@ export const page = {
 
 	view: (ctx, found) => [
 		heading("", "Limits"),
-		Object.entries(KINDS).map(([kind, { title }]) => section(title, limitsTable(ctx, kind, found[kind]))),
+		Object.entries(KINDS).map(([kind, { title }]) =>
+			sectionWith(
+				title,
+				setLimits(ctx, kind),
+				limitsTable(ctx, kind, found[kind], (row) => setLimits(ctx, kind, row)),
+			),
+		),
 	],
 };
 
-function limitsTable(ctx, kind, rows) {
+function limitsTable(ctx, kind, rows, extra) {
 	const { noun, link, names, title } = KINDS[kind];
 	if (!rows.length) return h("p", { class: "quiet" }, `No ${noun} has a limit.`);
 	return table(ctx, {
@@ -51,6 +58,7 @@ function limitsTable(ctx, kind, rows) {
 		columns: [
 			{ label: "Name", cell: (row) => link(row[kind]) },
 			...names.map(([name, label]) => ({ label, num: true, cell: (row) => limitsOf(row.value, name) })),
+			extra && { label: h("span", { class: "sr" }, "Actions"), class: "end", cell: extra },
 		].filter(Boolean),
 	});
 }

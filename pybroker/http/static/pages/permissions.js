@@ -6,8 +6,8 @@ import { h } from "../lib/view.js";
 
 const pattern = (text) => (text === "" ? h("span", { class: "quiet" }, "nothing") : h("bdi", { class: "code" }, text));
 
-/** `whose`: "user" where the rows are of one virtual host, "vhost" where they are of one user. */
-export function permissionsTable(ctx, rows, whose) {
+/** `whose`: "user" where the rows are of one virtual host, "vhost" where they are of one user; `extra(row)` is the last cell. */
+export function permissionsTable(ctx, rows, whose, extra) {
 	if (!rows.length)
 		return h(
 			"p",
@@ -24,11 +24,12 @@ export function permissionsTable(ctx, rows, whose) {
 			{ label: "Configure", cell: (row) => pattern(row.configure) },
 			{ label: "Write", cell: (row) => pattern(row.write) },
 			{ label: "Read", cell: (row) => pattern(row.read) },
-		],
+			last(extra),
+		].filter(Boolean),
 	});
 }
 
-export function topicsTable(ctx, rows, whose) {
+export function topicsTable(ctx, rows, whose, extra) {
 	if (!rows.length) return h("p", { class: "quiet" }, "None: routing keys are not restricted.");
 	return table(ctx, {
 		caption: "Topic permissions",
@@ -40,7 +41,8 @@ export function topicsTable(ctx, rows, whose) {
 			{ label: "Exchange", cell: (row) => exchangeLink(row.vhost, row.exchange) },
 			{ label: "Write", cell: (row) => pattern(row.write) },
 			{ label: "Read", cell: (row) => pattern(row.read) },
-		],
+			last(extra),
+		].filter(Boolean),
 	});
 }
 
@@ -48,3 +50,4 @@ const who = (whose) =>
 	whose === "user"
 		? { label: "User", cell: (row) => userLink(row.user) }
 		: { label: "Virtual host", cell: (row) => vhostLink(row.vhost) };
+const last = (extra) => extra && { label: h("span", { class: "sr" }, "Actions"), class: "end", cell: extra };

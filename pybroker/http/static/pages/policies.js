@@ -1,11 +1,12 @@
 // Policies, and those of operators, which limit them.
 
+import { policyActions, setPolicy } from "../actions/policies.js";
 import { count } from "../lib/format.js";
-import { argumentsOf, heading, section, vhostLink } from "../lib/parts.js";
+import { argumentsOf, heading, sectionWith, vhostLink } from "../lib/parts.js";
 import { table } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
-const KINDS = [
+export const KINDS = [
 	{ id: "policies", title: "Policies", empty: "There are no policies." },
 	{
 		id: "operator-policies",
@@ -13,6 +14,8 @@ const KINDS = [
 		empty: "There are no operator policies. They set limits that policies and arguments cannot exceed.",
 	},
 ];
+
+const may = (ctx, id) => ctx.may(id === "policies" ? "policymaker" : "administrator");
 
 export const page = {
 	title: () => "Policies",
@@ -24,11 +27,17 @@ export const page = {
 
 	view: (ctx, found) => [
 		heading("", "Policies", "Of several policies that match a name, the one of the highest priority applies."),
-		KINDS.map(({ id, title, empty }) => section(title, policiesTable(ctx, title, found[id], empty))),
+		KINDS.map(({ id, title, empty }) =>
+			sectionWith(
+				title,
+				may(ctx, id) && setPolicy(ctx, id),
+				policiesTable(ctx, title, found[id], empty, may(ctx, id) && policyActions(ctx, id)),
+			),
+		),
 	],
 };
 
-function policiesTable(ctx, caption, rows, empty) {
+function policiesTable(ctx, caption, rows, empty, extra) {
 	if (!rows.length) return h("p", { class: "quiet" }, empty);
 	return table(ctx, {
 		caption,
@@ -45,6 +54,7 @@ function policiesTable(ctx, caption, rows, empty) {
 			{ label: "Pattern", cell: (one) => h("bdi", { class: "code" }, one.pattern) },
 			{ label: "Applies to", cell: (one) => one["apply-to"] },
 			{ label: "Definition", class: "wrap", cell: (one) => argumentsOf(one.definition) },
+			extra && { label: h("span", { class: "sr" }, "Actions"), class: "end", cell: extra },
 		].filter(Boolean),
 	});
 }

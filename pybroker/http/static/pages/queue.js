@@ -1,5 +1,9 @@
 // One queue: its figures, who takes from it, where its messages come from, and the messages themselves.
 
+import { messagesPart } from "../actions/messages.js";
+import { publishPart } from "../actions/publish.js";
+import { bindForm, unbind } from "../actions/exchanges.js";
+import { queueButtons } from "../actions/queues.js";
 import { path } from "../lib/api.js";
 import { chart, rangeChoice, RANGES, samplesOf } from "../lib/chart.js";
 import { count, lasting, moment, octets, rate } from "../lib/format.js";
@@ -48,17 +52,27 @@ export const page = {
 				h("bdi", null, queue.name),
 				["in ", vhostLink(queue.vhost), " ", features(queue)],
 				tab === "figures" && rangeChoice(ctx, RANGES.slice(0, 3)),
+				queueButtons(ctx, queue),
 			),
 			queue.paused && pausedNote(queue),
 			tabs(ctx, [
 				{ id: "figures", label: "Figures" },
 				{ id: "consumers", label: "Consumers", number: queue.consumers ?? 0 },
 				{ id: "bindings", label: "Bindings" },
+				{ id: "messages", label: "Messages" },
+				{ id: "publish", label: "Publish" },
 			]),
 			tab === "figures" && figures(ctx, queue),
 			tab === "consumers" &&
 				section("Consumers", consumersTable(ctx, queue.consumer_details ?? [], { withQueue: false })),
-			tab === "bindings" && section("Bindings to this queue", bindingsTable(ctx, bindings, { withDestination: false })),
+			tab === "bindings" &&
+				section(
+					"Bindings to this queue",
+					bindingsTable(ctx, bindings, { withDestination: false, extra: unbind(ctx) }),
+					bindForm(ctx, { vhost: queue.vhost, destination: queue.name }),
+				),
+			tab === "messages" && messagesPart(ctx, queue),
+			tab === "publish" && publishPart(ctx, { vhost: queue.vhost, exchange: "amq.default", key: queue.name }),
 		];
 	},
 };

@@ -1,6 +1,7 @@
 // Queues: a page of them, by name or by figures.
 
 import { count, lasting, octets, rate, rateOf } from "../lib/format.js";
+import { addQueue, bulkActions } from "../actions/queues.js";
 import { badge, heading, inVHost, queueLink, state, userLink, vhostLink } from "../lib/parts.js";
 import { keysOf, list, pageOf } from "../lib/table.js";
 import { path } from "../lib/api.js";
@@ -164,8 +165,9 @@ export const page = {
 	},
 
 	view(ctx, envelope) {
+		const chosen = (ctx.state.chosen ??= new Map());
 		return [
-			heading("", "Queues", inVHost(ctx)),
+			heading("", "Queues", inVHost(ctx), addQueue(ctx)),
 			list(ctx, {
 				noun: "queue",
 				columns: COLUMNS,
@@ -173,6 +175,7 @@ export const page = {
 				presets: PRESETS,
 				key: (queue) => `${queue.vhost}\n${queue.name}`,
 				name: (queue) => queue.name,
+				selection: { chosen, actions: bulkActions(ctx, chosen) },
 			}),
 		];
 	},

@@ -1,11 +1,13 @@
 // One user: tags, permissions, limits.
 
+import { setLimits } from "../actions/limits.js";
+import { permissionActions, setPermissions, setTopics, topicActions, userButtons } from "../actions/users.js";
 import { path } from "../lib/api.js";
 import { limitsOf } from "../lib/format.js";
-import { facts, heading, section } from "../lib/parts.js";
+import { facts, heading, section, sectionWith } from "../lib/parts.js";
 import { h } from "../lib/view.js";
 import { permissionsTable, topicsTable } from "./permissions.js";
-import { tagBadges } from "./users.js";
+import { tagBadges, tagsOf } from "./users.js";
 
 export const page = {
 	title: ({ args: [name] }) => name,
@@ -22,7 +24,7 @@ export const page = {
 	},
 
 	view: (ctx, { user, permissions, topics, limits }) => [
-		heading("User", h("bdi", null, user.name), tagBadges(user)),
+		heading("User", h("bdi", null, user.name), tagBadges(user), userButtons(ctx, user, tagsOf(user))),
 		section(
 			"User",
 			facts([
@@ -30,9 +32,18 @@ export const page = {
 				["Hash", user.hashing_algorithm?.replace("rabbit_password_hashing_", "")],
 				["Most connections", limitsOf(limits, "max-connections")],
 				["Most channels", limitsOf(limits, "max-channels")],
+				["", setLimits(ctx, "user", { user: user.name, value: limits })],
 			]),
 		),
-		section("Permissions", permissionsTable(ctx, permissions, "vhost")),
-		section("Topic permissions", topicsTable(ctx, topics, "vhost")),
+		sectionWith(
+			"Permissions",
+			setPermissions(ctx, { user: user.name, label: "Give permissions …" }),
+			permissionsTable(ctx, permissions, "vhost", permissionActions(ctx)),
+		),
+		sectionWith(
+			"Topic permissions",
+			setTopics(ctx, { user: user.name }),
+			topicsTable(ctx, topics, "vhost", topicActions(ctx)),
+		),
 	],
 };

@@ -1,5 +1,6 @@
 // Users and their tags.
 
+import { addUser } from "../actions/users.js";
 import { badge, heading, userLink } from "../lib/parts.js";
 import { list, pageHere } from "../lib/table.js";
 import { h } from "../lib/view.js";
@@ -11,7 +12,7 @@ const TAGS = {
 	management: "Sees own virtual hosts",
 };
 // Versions of RabbitMQ tell tags as a list or as a text.
-const tagsOf = ({ tags }) => (Array.isArray(tags) ? tags : (tags ?? "").split(",")).filter(Boolean);
+export const tagsOf = ({ tags }) => (Array.isArray(tags) ? tags : (tags ?? "").split(",")).filter(Boolean);
 export const tagBadges = (user) =>
 	h(
 		"span",
@@ -42,7 +43,7 @@ export const page = {
 	title: () => "Users",
 	load: (ctx, get) => get("/api/users"),
 	view: (ctx, users) => [
-		heading("", "Users"),
+		heading("", "Users", null, addUser(ctx)),
 		list(ctx, {
 			noun: "user",
 			columns: COLUMNS,

@@ -1,9 +1,12 @@
 // One virtual host: its figures, and who may do what in it.
 
+import { setLimits } from "../actions/limits.js";
+import { permissionActions, setPermissions, setTopics, topicActions } from "../actions/users.js";
+import { vhostButtons } from "../actions/vhosts.js";
 import { path } from "../lib/api.js";
 import { chart, rangeChoice, samplesOf } from "../lib/chart.js";
 import { count, limitsOf } from "../lib/format.js";
-import { facts, heading, section } from "../lib/parts.js";
+import { facts, heading, section, sectionWith } from "../lib/parts.js";
 import { link } from "../lib/route.js";
 import { h } from "../lib/view.js";
 import { perSecond, queued } from "../lib/series.js";
@@ -35,7 +38,13 @@ export const page = {
 	},
 
 	view: (ctx, { vhost, permissions, topics, limits }) => [
-		heading("Virtual host", h("bdi", null, vhost.name), vhost.description, rangeChoice(ctx)),
+		heading(
+			"Virtual host",
+			h("bdi", null, vhost.name),
+			vhost.description,
+			rangeChoice(ctx),
+			ctx.may("administrator") && vhostButtons(ctx, vhost),
+		),
 		h(
 			"div",
 			{ class: "columns" },
@@ -61,6 +70,7 @@ export const page = {
 				["Queues are by default", vhost.default_queue_type === "undefined" ? null : vhost.default_queue_type],
 				["Most connections", limitsOf(limits, "max-connections")],
 				["Most queues", limitsOf(limits, "max-queues")],
+				["", permissions && setLimits(ctx, "vhost", { vhost: vhost.name, value: limits })],
 				["Firehose", vhost.tracing ? "on: messages are copied to exchange “amq.rabbitmq.trace”" : "off"],
 				[
 					"Messages",
@@ -68,7 +78,17 @@ export const page = {
 				],
 			]),
 		),
-		permissions && section("Permissions", permissionsTable(ctx, permissions, "user")),
-		topics && section("Topic permissions", topicsTable(ctx, topics, "user")),
+		permissions &&
+			sectionWith(
+				"Permissions",
+				setPermissions(ctx, { vhost: vhost.name, label: "Give permissions …" }),
+				permissionsTable(ctx, permissions, "user", permissionActions(ctx)),
+			),
+		topics &&
+			sectionWith(
+				"Topic permissions",
+				setTopics(ctx, { vhost: vhost.name }),
+				topicsTable(ctx, topics, "user", topicActions(ctx)),
+			),
 	],
 };

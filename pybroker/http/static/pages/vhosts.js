@@ -1,5 +1,6 @@
 // Virtual hosts: what each has, and how much is done in it.
 
+import { addVHost } from "../actions/vhosts.js";
 import { count, octetRate, rate, rateOf } from "../lib/format.js";
 import { badge, heading, state, vhostLink } from "../lib/parts.js";
 import { link } from "../lib/route.js";
@@ -78,7 +79,7 @@ export const page = {
 	title: () => "Virtual hosts",
 	load: (ctx, get) => get("/api/vhosts"),
 	view: (ctx, vhosts) => [
-		heading("", "Virtual hosts"),
+		heading("", "Virtual hosts", null, ctx.may("administrator") && addVHost(ctx)),
 		list(ctx, {
 			noun: "virtual host",
 			columns: COLUMNS,

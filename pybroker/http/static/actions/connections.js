@@ -1,0 +1,52 @@
+// Closing connections, with the reason that their clients are told.
+
+import { each } from "../lib/act.js";
+import { path, remove } from "../lib/api.js";
+import { ask } from "../lib/form.js";
+import { counted } from "../lib/format.js";
+import { link } from "../lib/route.js";
+import { h } from "../lib/view.js";
+
+const REASON = { name: "reason", label: "Reason", full: true, hint: "The client is told" };
+const close = ({ name }, reason) =>
+	remove(path`/api/connections/${name}`, undefined, reason ? { "X-Reason": reason } : {});
+
+export const closeActions = (ctx, chosen) => [
+	{
+		label: "Close …",
+		danger: true,
+		run: (connections) =>
+			ask(ctx, {
+				title: `Close ${counted(connections.length, "connection")}`,
+				danger: true,
+				label: "Close",
+				fields: [REASON],
+				run: async ({ reason }) => {
+					const text = await each(connections, "connection", "closed", (one) => close(one, reason));
+					chosen.clear();
+					return text;
+				},
+			}),
+	},
+];
+
+export const closeButton = (ctx, connection) =>
+	h(
+		"button",
+		{
+			class: "danger",
+			onclick: () =>
+				ask(ctx, {
+					title: `Close connection ${connection.name}`,
+					danger: true,
+					label: "Close",
+					fields: [REASON],
+					run: async ({ reason }) => {
+						await close(connection, reason);
+						ctx.go(link("connections"));
+						return "Connection closed.";
+					},
+				}),
+		},
+		"Close …",
+	);
