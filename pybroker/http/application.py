@@ -8,6 +8,7 @@ import json
 import traceback
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
+from http import HTTPStatus
 from typing import Any, Final
 
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
@@ -49,6 +50,8 @@ class Application:
         request.max_content_length = self._settings.body_octets_max
         response = self._answer(request)
         guard(request, response, self._settings)
+        # Werkzeug writes UNAUTHORIZED; clients compare the phrase of the standard.
+        response.status = f"{response.status_code} {HTTPStatus(response.status_code).phrase}"
         return response(request.environ, start)
 
     def _answer(self, request: Request) -> Response:

@@ -110,14 +110,21 @@ class Call:
             raise
 
     def answer(
-        self, command: str, lines: Iterable[bytes] = (), /, *, progress: bool = False, **args: Any
+        self,
+        command: str,
+        lines: Iterable[bytes] = (),
+        /,
+        *,
+        progress: bool = False,
+        idle_s: float | None = None,
+        **args: Any,
     ) -> Iterator[Any]:
         """Return the lines of an answer, as `Node.answer` has them, of which the first has come. Raises as `ask`."""
         try:
-            return _first(self._node.answer(command, args, self._handle, lines, progress=progress))
+            return _first(self._node.answer(command, args, self._handle, lines, progress=progress, idle_s=idle_s))
         except Refused as refused:
             self._log_in_again(refused)
-        return _first(self._node.answer(command, args, self._handle, lines, progress=progress))
+        return _first(self._node.answer(command, args, self._handle, lines, progress=progress, idle_s=idle_s))
 
     def document(self) -> Any:
         """Return the body, which is JSON; nothing, `null` and `undefined` are an empty object. Raises HttpError."""

@@ -94,6 +94,17 @@ def from_refusal(refused: Refused) -> HttpError:
     return bad_request(f"{text}\n" if text.startswith("Validation failed\n") else text)
 
 
+def of_command(refused: Refused) -> HttpError:
+    """Return the answer for a refusal of a command that the caller knows by name: its text, and its facts."""
+    error = from_refusal(refused)
+    facts = {name: value for name, value in refused.facts.items() if name not in {"error", "reason"}}
+    if "missing" in refused.facts:
+        return HttpError(404, "not_found", str(refused), more=facts)
+    if refused.exit_code == _TRY_AGAIN:
+        return HttpError(429, "too_many_requests", str(refused), {"Retry-After": "1"}, facts)
+    return HttpError(error.status, error.error, error.reason, error.headers, facts)
+
+
 def _from_reply(code: int, text: str) -> HttpError:
     """Return the answer for a refusal that a method of AMQP would have got with this reply code."""
     if code in _REFUSED:

@@ -53,9 +53,16 @@ def body_lines(payload: Any, encoding: Any) -> list[bytes]:
 
 def joined(documents: Iterator[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], bytes]]:
     """Yield messages with their bodies, which come from the node in base64, long ones in parts."""
+    for document, body in with_parts(documents):
+        yield document, b64decode(document["body"]) if body is None else body
+
+
+def with_parts(documents: Iterator[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], bytes | None]]:
+    """Yield messages, and the whole bodies of those that come in parts."""
     for document in documents:
         more = [next(documents)["body_part"] for _ in range(document.get("body_parts", 0))]
-        yield document, b"".join(map(b64decode, [document["body"], *more]))
+        body = b"".join(map(b64decode, [document["body"], *more])) if "body_parts" in document else None
+        yield document, body
 
 
 def shown(document: Mapping[str, Any], body: bytes, left: int, *, as_text: bool, octets_max: int | None) -> Any:

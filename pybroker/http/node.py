@@ -10,6 +10,9 @@ from gevent import socket
 
 from pybroker.control import codec
 
+# A line that is none: nothing has come.
+IDLE: Final = object()
+CHUNK_OCTETS: Final = 65_536
 # Idle connections that are kept for the next request.
 IDLE_MAX: Final = 8
 # A step of an answer takes the node some milliseconds, also beside much work.
@@ -75,18 +78,20 @@ class Node:
         lines: Iterable[bytes] = (),
         *,
         progress: bool = False,
+        idle_s: float | None = None,
     ) -> Iterator[Any]:
         """Yield the lines of an answer: rows are lists, all else are objects, of which the last has `end`.
 
         A command that is left before that ends. With `progress` there are lines about how far it is. Of a command that
-        wants to know whether its answer was shown, it has been as soon as the next line is asked for.
+        wants to know whether its answer was shown, it has been as soon as the next line is asked for. With `idle_s`
+        IDLE comes whenever nothing has come for so long.
         """
         connection = self._connect(codec.encode_request(command, args, progress=progress, session=session))
         is_whole = False
         may_fail = True
         try:
             while True:
-                line = connection.line()
+                line = connection.line(idle_s)
                 if isinstance(line, dict) and "end" in line:
                     is_whole = True
                     yield line
@@ -135,7 +140,7 @@ class _Connection:
         self._socket.settimeout(TIMEOUT_S)
         try:
             self._socket.connect(str(path))
-            self._file = self._socket.makefile("rb")
+            self._buffer = bytearray()
             greeting = self.line()
         except BaseException:
             self._socket.close()
@@ -149,7 +154,7 @@ class _Connection:
         with contextlib.suppress(OSError):
             self._socket.settimeout(0)
             try:
-                if not self._socket.recv(1):
+                if self._buffer or not self._socket.recv(1):
                     return False
             except BlockingIOError:
                 self._socket.settimeout(TIMEOUT_S)
@@ -163,15 +168,25 @@ class _Connection:
             for line in lines:
                 self._socket.sendall(line)
 
-    def line(self) -> Any:
-        """Return the next line. Raises OSError, BadLine."""
-        line = self._file.readline()
-        if not line:
-            raise ConnectionError("it closed the connection")
+    def line(self, idle_s: float | None = None) -> Any:
+        """Return the next line; IDLE if `idle_s` are given and nothing comes for so long. Raises OSError, BadLine."""
+        buffer, seen = self._buffer, 0
+        self._socket.settimeout(TIMEOUT_S if idle_s is None else idle_s)
+        while (end := buffer.find(b"\n", seen)) < 0:
+            seen = len(buffer)
+            try:
+                octets = self._socket.recv(CHUNK_OCTETS)
+            except TimeoutError:
+                if idle_s is None:
+                    raise
+                return IDLE
+            if not octets:
+                raise ConnectionError("it closed the connection")
+            buffer += octets
+        line = bytes(buffer[:end])
+        del buffer[: end + 1]
         return codec.decode(line)
 
     def close(self) -> None:
         """Close it."""
-        with contextlib.suppress(OSError):
-            self._file.close()
         self._socket.close()

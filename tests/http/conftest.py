@@ -35,7 +35,7 @@ class FakeNode(Node):
         self.asked: list[str] = []
         self.failure: Exception | None = None
 
-    def answer(self, command, args, session, lines=(), *, progress=False):
+    def answer(self, command, args, session, lines=(), *, progress=False, idle_s=None):
         """Yield the lines of an answer as they come over the socket."""
         self.asked.append(command)
         if self.failure is not None:

@@ -118,3 +118,8 @@ def test_a_fault_of_ours_is_told_and_hidden_from_the_client(api, node, capsys):
     node.failure = KeyError("secret")
     assert "secret" not in str(api.get("/api/whoami", status=500))
     assert "KeyError: 'secret'" in capsys.readouterr().err
+
+
+def test_phrases_are_those_of_the_standard(api):
+    assert api.request("GET", "/api/whoami", None).status == "401 Unauthorized"
+    assert api.request("GET", "/api/none").status == "404 Not Found"

@@ -125,3 +125,12 @@ def test_what_was_shown_is_settled(asked, server, session, peer):
     assert server.broker.vhosts["/"].queues["q"].messages_ready == 1
     *_, last = asked.answer("get_messages", options, session)
     assert last["facts"]["messages_ready"] == 0
+
+
+def test_silence_is_told(asked, session):
+    lines = asked.answer("trace_message", {"queue": "", "header": ["a=b"]}, session, idle_s=0.01)
+    assert next(lines) == {"columns": ["value"]}
+    assert next(lines) is node_module.IDLE
+    assert next(lines) is node_module.IDLE
+    lines.close()
+    assert asked.ask("ping") == "Ping succeeded"

@@ -210,6 +210,7 @@ INTERNAL_PLACES: Final = (
     "web.close_clients",
     "web.put_user",
     "web.change_vhost_limit",
+    "web.preview_policy",
 )
 INTERNAL: Final = tuple(place.rpartition(".")[2] for place in INTERNAL_PLACES)
 # Wanted where the process has no file descriptor left, without which no module can be imported.

@@ -16,6 +16,7 @@ from pybroker.http.routes import (
     health,
     nodes,
     operation,
+    orders,
     overview,
     queues,
     rules,
@@ -40,4 +41,5 @@ ROUTES: Final = (
     *cluster.ROUTES,
     *session.ROUTES,
     *operation.ROUTES,
+    *orders.ROUTES,
 )

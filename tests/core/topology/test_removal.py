@@ -6,7 +6,7 @@ from pamqp import frame
 from pybroker.core.events.cause import BROKER, because
 from pybroker.core.metadata.store import save_queue
 from pybroker.core.topology.exchange_declare import delete_exchange
-from pybroker.core.topology.removal import FIRST_STEPS, TURN_STEPS
+from pybroker.core.topology.removal import FIRST_STEPS, TURN_STEPS, Removal, StillLeavingError
 from tests.core.kept import again, new_broker
 from tests.fakes import Basic, Channel, Connection, Exchange, Queue, World
 from tests.store.records import run_of
@@ -33,6 +33,16 @@ def bound(vhost, count=MANY, name="q"):
 
 
 # -- a queue ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_attempt_tells_what_stands_in_its_way():
+    removals, removal = new_vhost().broker.removals, Removal(BROKER)
+
+    def attempt():
+        raise StillLeavingError(removal)
+
+    assert removals.attempt(lambda: 5) == (5, None)
+    assert removals.attempt(attempt) == (None, removal)
 
 
 def test_what_is_little_is_gone_at_once():
