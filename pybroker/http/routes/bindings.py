@@ -43,7 +43,7 @@ def _bind(call: "Call", vhost: str, source: str, kind: str, destination: str) ->
     ends = dict(zip(("source", "kind", "destination"), _ends(source, kind, destination), strict=True))
     what = {"routing_key": fields.word(given.get("routing_key", "")), "arguments": fields.arguments(given)}
     key = call.change("bind", vhost=vhost, **ends, **what)["properties_key"]
-    return Reply(201, None, {"Location": f"{quote(destination, safe='')}/{key}"})
+    return Reply(201, None, {"Location": f"{quote(destination, safe='')}/{quote(key, safe='')}"})
 
 
 def _unbind(call: "Call", vhost: str, source: str, kind: str, destination: str, key: str) -> Reply:

@@ -61,7 +61,7 @@ def test_what_is_not_there(bound, path):
 def test_a_binding_has_a_place(api, peer):
     peer.declare("to q")
     response = api.request("POST", "/api/bindings/%2F/e/amq.direct/q/to%20q", json={"routing_key": "k /"})
-    assert (response.status_code, response.headers["Location"]) == (201, "to%20q/k+%2F")
+    assert (response.status_code, response.headers["Location"]) == (201, "to%20q/k%2B%252F")
     place = f"/api/bindings/%2F/e/amq.direct/q/{response.headers['Location']}"
     assert api.get(place)["routing_key"] == "k /"
     assert api.send("DELETE", place) == DONE
