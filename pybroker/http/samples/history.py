@@ -59,12 +59,13 @@ class History:
         numbers = [each["sample"] for each in values]
         if numbers:
             document["avg"] = sum(numbers) / len(numbers)
-            document["avg_rate"] = 1_000 * (numbers[0] - numbers[-1]) / max(1, window.age_ms)
+            passed_ms = values[0]["timestamp"] - values[-1]["timestamp"]
+            document["avg_rate"] = 1_000 * (numbers[0] - numbers[-1]) / max(1, passed_ms)
         document["samples"] = values
         return document
 
     def _values(self, name: str, now_ms: int, window: Window) -> list[dict[str, int]]:
-        """Return the samples: at each moment the last one before it, and the oldest for all that was before it."""
+        """Return the samples: at each moment the last one before it. Moments before the first are left out."""
         place = self.names[name]
         samples = self._covering(now_ms - window.age_ms)
         if not samples:
@@ -73,7 +74,9 @@ class History:
         newest_ms = now_ms - now_ms % window.step_ms
         found = []
         for at_ms in range(newest_ms, newest_ms - window.age_ms - 1, -window.step_ms):
-            number = max(0, bisect_right(times, at_ms) - 1)
+            number = bisect_right(times, at_ms) - 1
+            if number < 0:
+                break
             found.append({"sample": samples[number][place], "timestamp": at_ms})
         return found
 

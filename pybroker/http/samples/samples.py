@@ -3,6 +3,7 @@
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -92,10 +93,14 @@ class Samples:
         found = [each.details(name, now_ms, window) for each in histories if name in each.names]
         if not found:
             return {"rate": 0.0}
-        total: dict[str, Any] = {key: sum(each.get(key, 0) for each in found) for key in found[0] if key != "samples"}
+        total: dict[str, Any] = {
+            key: sum(each.get(key, 0) for each in found)
+            for key in ("rate", "avg", "avg_rate")
+            if any(key in each for each in found)
+        }
         if "samples" in found[0]:
-            total["samples"] = [
-                {"sample": sum(each["sample"] for each in moment), "timestamp": moment[0]["timestamp"]}
-                for moment in zip(*[each["samples"] for each in found], strict=True)
-            ]
+            sums: Counter[int] = Counter()
+            for each in found:
+                sums.update({sample["timestamp"]: sample["sample"] for sample in each["samples"]})
+            total["samples"] = [{"sample": sums[at_ms], "timestamp": at_ms} for at_ms in sorted(sums, reverse=True)]
         return total

@@ -37,9 +37,10 @@ def test_samples_are_those_of_the_moments_that_are_asked_for():
     assert (found["avg"], found["avg_rate"], found["rate"]) == (60.0, 2.0, 2.0)
 
 
-def test_before_the_first_sample_it_stands_for_all():
+def test_moments_before_the_first_sample_are_left_out():
     found = history(10).details("count", BEGIN_MS + 10_000, Window(60_000, 10_000))
-    assert [each["sample"] for each in found["samples"]] == [20, 0, 0, 0, 0, 0, 0]
+    assert [each["sample"] for each in found["samples"]] == [20, 0]
+    assert found["avg_rate"] == 2.0
 
 
 @pytest.mark.parametrize(("age_s", "step_s"), [(600, 5), (3_600, 60), (28_800, 600), (86_400, 1_800)])

@@ -98,4 +98,4 @@ def test_rates_stand_beside_figures(api, world, peer):
     assert overview["queue_totals"]["messages_ready_details"] == {"rate": 2.0}
     assert api.get("/api/vhosts/%2F")["message_stats"]["publish_details"] == {"rate": 2.0}
     node = api.get("/api/nodes/pybroker@vm?node_stats_age=10&node_stats_incr=5")
-    assert len(node["fd_used_details"]["samples"]) == 3
+    assert len(node["fd_used_details"]["samples"]) == 2
