@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pybroker.http.call import Call
     from pybroker.http.lists import Document
 
-PEEK: Final = ("start", "newest_first", "number", "where", "match", "unacked", "delayed", "body_size")
+PEEK: Final = ("start", "newest_first", "number", "where", "match", "unacked", "delayed", "body_size", "format")
 PEEK_MAX: Final = 500
 MOVE: Final = ("to", "to_exchange", "routing_key", "number", "rate", "where", "older_than", "dry_run")
 REDRIVE: Final = ("reason", "origin", "through_exchange", "number", "rate", "dry_run")

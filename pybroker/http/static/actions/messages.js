@@ -6,6 +6,7 @@ import { field, valuesOf } from "../lib/form.js";
 import { count, counted, lasting, octets, plain } from "../lib/format.js";
 import { argumentsOf, badge, connectionLink, exchangeLink, facts, section } from "../lib/parts.js";
 import { h } from "../lib/view.js";
+import { peekPart, whole } from "./peek.js";
 
 const GET = [
 	{ name: "count", label: "Messages", type: "number", min: 1, max: 1000, value: 1 },
@@ -51,6 +52,7 @@ export function messagesPart(ctx, queue) {
 		h(
 			"div",
 			{ class: "columns" },
+			peekPart(queue, run, state),
 			section(
 				"Get messages",
 				h("p", { class: "quiet" }, "As a consumer does: returned messages count as delivered once more."),
@@ -167,7 +169,10 @@ function dump(text) {
 async function save(ctx, queue, message) {
 	const type = message.properties.content_type ?? "application/octet-stream";
 	try {
-		const parts = [message.body_format === "base64" ? decoded(message.body) : message.body];
+		const parts =
+			message.position === undefined
+				? [message.body_format === "base64" ? decoded(message.body) : message.body]
+				: await whole(queue, message.position);
 		download(`message-${message.position ?? "taken"}`, parts, type);
 	} catch (error) {
 		ctx.notice(error.message);

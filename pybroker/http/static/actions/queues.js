@@ -6,6 +6,7 @@ import { ask } from "../lib/form.js";
 import { counted } from "../lib/format.js";
 import { link } from "../lib/route.js";
 import { h } from "../lib/view.js";
+import { pauseActions, pauseButton } from "./pauses.js";
 
 // Field -> the argument it stands for.
 const ARGUMENTS = [
@@ -95,7 +96,7 @@ export function bulkActions(ctx, chosen) {
 				run: () => run(queues, "deleted", ({ vhost, name }) => remove(path`/api/queues/${vhost}/${name}`)),
 			}),
 	};
-	return [purge, erase];
+	return [...(ctx.may("administrator") ? pauseActions(ctx, run) : []), purge, erase];
 }
 
 /** Buttons for the head of a queue's page. */
@@ -129,6 +130,7 @@ export function queueButtons(ctx, queue) {
 			},
 		});
 	return [
+		ctx.may("administrator") && pauseButton(ctx, queue),
 		h("button", { onclick: askToPurge }, "Purge …"),
 		h("button", { class: "danger", onclick: askToDelete }, "Delete …"),
 	];

@@ -24,7 +24,7 @@ export const path = (texts, ...values) =>
 	String.raw({ raw: texts }, ...values.map((value) => encodeURIComponent(value)));
 
 /** The path with parameters; those that are undefined, null or "" are left out. */
-function withQuery(base, query = {}) {
+export function withQuery(base, query = {}) {
 	const pairs = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
 	return pairs.length ? `${base}?${new URLSearchParams(pairs)}` : base;
 }
@@ -50,6 +50,22 @@ export const remove = (place, body, headers) => change("DELETE", place, body, he
 
 async function change(method, place, body, headers) {
 	return document_(await send(method, place, body ?? {}, undefined, headers));
+}
+
+/** Yield the lines of an answer as they come. Throws Failure; ends the work at the node when `signal` does. */
+export async function* stream(place, body, signal) {
+	const response = await send("POST", place, body, signal);
+	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+	let rest = "";
+	for (;;) {
+		const { value, done } = await reader.read().catch((error) => {
+			throw error.name === "AbortError" ? error : new Failure(0, "the connection was lost");
+		});
+		if (done) return;
+		const lines = (rest + value).split("\n");
+		rest = lines.pop();
+		for (const line of lines) if (line.trim()) yield JSON.parse(line);
+	}
 }
 
 async function send(method, place, body, signal, headers = {}) {

@@ -105,9 +105,9 @@ function control(one, common) {
 
 /**
  * Ask in a dialog. `run(values)` does what was asked and returns the sentence for the notice, or nothing; while it refuses,
- * the dialog stays and tells why. `confirm` is a name that has to be typed.
+ * the dialog stays and tells why. `confirm` is a name that has to be typed, `after()` stands below the fields.
  */
-export function ask(ctx, { title, text, fields = [], label, danger = false, confirm, run, wide = false }) {
+export function ask(ctx, { title, text, fields = [], label, danger = false, confirm, run, wide = false, after }) {
 	const all =
 		confirm === undefined
 			? fields
@@ -155,6 +155,7 @@ export function ask(ctx, { title, text, fields = [], label, danger = false, conf
 					{ class: "fields" },
 					all.map((one) => (!one.when || one.when() ? field(one, title) : null)),
 				),
+				after?.(),
 				h("p", { class: "error", role: "alert" }, state.error),
 				h(
 					"footer",

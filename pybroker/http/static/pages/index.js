@@ -28,6 +28,7 @@ export const NAVIGATION = [
 		title: "Operation",
 		pages: [
 			{ id: "health", label: "Alarms and health", key: "a", tag: "monitoring" },
+			{ id: "trace", label: "Trace", key: "t", tag: "administrator" },
 			{ id: "audit", label: "Audit", key: "i", tag: "administrator" },
 		],
 	},

@@ -1,6 +1,7 @@
 // One queue: its figures, who takes from it, where its messages come from, and the messages themselves.
 
 import { messagesPart } from "../actions/messages.js";
+import { movePart } from "../actions/move.js";
 import { publishPart } from "../actions/publish.js";
 import { bindForm, unbind } from "../actions/exchanges.js";
 import { queueButtons } from "../actions/queues.js";
@@ -61,6 +62,7 @@ export const page = {
 				{ id: "bindings", label: "Bindings" },
 				{ id: "messages", label: "Messages" },
 				{ id: "publish", label: "Publish" },
+				ctx.may("administrator") && { id: "move", label: "Move and redrive" },
 			]),
 			tab === "figures" && figures(ctx, queue),
 			tab === "consumers" &&
@@ -73,6 +75,7 @@ export const page = {
 				),
 			tab === "messages" && messagesPart(ctx, queue),
 			tab === "publish" && publishPart(ctx, { vhost: queue.vhost, exchange: "amq.default", key: queue.name }),
+			tab === "move" && movePart(ctx, queue),
 		];
 	},
 };

@@ -65,6 +65,15 @@ const COLUMNS = [
 	},
 	{ id: "total", label: "Total", sort: "messages", num: true, cell: (queue) => count(queue.messages) },
 	{
+		id: "growth",
+		label: "Growth",
+		sort: "messages_details.rate",
+		num: true,
+		off: true,
+		hint: "Messages more, or fewer, each second",
+		cell: (queue) => rate(queue.messages_details?.rate),
+	},
+	{
 		id: "age",
 		label: "Head age",
 		sort: "head_age_ms",
@@ -131,6 +140,7 @@ const COLUMNS = [
 const PRESETS = [
 	{ id: "", label: "By name" },
 	{ id: "longest", label: "Longest", hint: "Most messages first", key: "messages", down: true },
+	{ id: "growing", label: "Growing", hint: "Those that grow fastest first", key: "messages_details.rate", down: true },
 	{
 		id: "old",
 		label: "Old head",
