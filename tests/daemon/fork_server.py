@@ -75,14 +75,17 @@ def serve(requests: socket.socket) -> dict[str, Any]:
         end, beginning = os.pipe()
         between = os.fork()
         if not between:
-            program = os.fork()
-            if program:
-                os.write(beginning, b"%d" % program)
+            if os.fork():
                 os._exit(0)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             requests.close()
             for number, fd in enumerate(stdio):
                 os.dup2(fd, number)
-            os.closerange(3, max(end, beginning, *stdio) + 1)
+            for fd in (end, *stdio):
+                os.close(fd)
+            # From now on its descriptors and its signals are those of a program of its own.
+            os.write(beginning, b"%d" % os.getpid())
+            os.close(beginning)
             return json.loads(octets)
         os.waitpid(between, 0)
         requests.send(os.read(end, 20))
@@ -105,7 +108,6 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     request = serve(socket.socket(fileno=int(sys.argv[1])))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environ"])

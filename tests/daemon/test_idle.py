@@ -7,7 +7,7 @@ from tests.daemon.running import Running
 
 
 def test_an_idle_node_has_loaded_nothing_that_nobody_asked_for(tmp_path):
-    running = Running(tmp_path)
+    running = Running(tmp_path, program=True)
     loaded = Path(f"/proc/{running.pid}/maps").read_text()
     running.stop()
     # Tables of international names, gevent.pool's queues, TLS.
