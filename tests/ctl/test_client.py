@@ -166,7 +166,7 @@ def test_a_node_that_holds_something_is_listened_to_until_we_leave():
     connection = Connection(Path("node"), None, ours)
     theirs.sendall(codec.encode({"progress": [0, 0]}) + codec.encode({"value": {"ticket": 7}}))
     assert connection.hold("hold_log") == {"ticket": 7}
-    assert codec.decode_request(theirs.recv(1_000)) == ("hold_log", {}, True, None)
+    assert codec.decode_request(theirs.recv(1_000)) == ("hold_log", {}, True, None, None)
     thread = threading.Thread(target=connection.drain)
     thread.start()
     # More than any buffer takes.
