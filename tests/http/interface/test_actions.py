@@ -61,6 +61,7 @@ def test_the_life_of_a_queue(page, node):
     page.click("main .card form button")
     page.wait_for_text("<b>hello</b>")
     go(page, f"{QUEUE}?tab=bindings")
+    page.wait("document.querySelectorAll('tbody tr').length === 1")  # the form is drawn anew with them
     page.fill("[name=source]", "amq.topic")
     page.fill("[name=routing_key]", "a.#")
     submit(page)
