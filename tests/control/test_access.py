@@ -41,8 +41,10 @@ def test_whoever_changes_the_node_is_an_administrator():
     others = {name for name in changing if commands.load(name).access != "administrator"}
     parameters = {"set_parameter", "clear_parameter", "set_global_parameter", "clear_global_parameter"}
     # As the methods of AMQP that they are, by the permissions of the acting user.
-    messages = {"get_messages", "publish"}
-    assert others == {"set_policy", "clear_policy"} | parameters | messages
+    methods = {"get_messages", "publish", "publish_message", "purge_queue", "declare_queue", "delete_queue"}
+    methods |= {"declare_exchange", "delete_exchange", "bind", "unbind"}
+    # Each user closes connections of their own.
+    assert others == {"set_policy", "clear_policy", "close_clients"} | parameters | methods
 
 
 def test_who_sees_one_virtual_host_names_it():

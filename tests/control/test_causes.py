@@ -9,7 +9,7 @@ from tests.control.test_commit_positions import ANN, CHANGES, Node
 from tests.fakes import Queue
 
 # Clients that are told to go take along what is theirs; that is laid to the broker.
-CLOSING = {"stop_app", "close_connection", "close_all_connections", "close_all_user_connections"}
+CLOSING = {"stop_app", "close_connection", "close_all_connections", "close_all_user_connections", "close_clients"}
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from tests.slow import SlowDefinitions
 ANN = ActingUser("ann", ("administrator",), "127.0.0.1:4711", {})
 POLICY = {"pattern": "^q", "definition": '{"max-length":2}'}
 USER = {"username": "u"}
+BINDING = {"source": "amq.topic", "kind": "queue", "destination": "q", "vhost": "/"}
 # Removals and policies need some pauses; what lasts longer waits for the disk.
 PAUSES_MAX = 20
 
@@ -62,6 +63,15 @@ CHANGES: dict[str, dict[str, Any]] = {
     "close_connection": {"pid": "", "reason": "bye"},
     "close_all_connections": {"reason": "bye"},
     "close_all_user_connections": {"username": "guest", "reason": "bye"},
+    # Of pybroker-web.
+    "declare_queue": {"name": "new", "vhost": "/", "durable": True},
+    "declare_exchange": {"name": "new", "vhost": "/", "durable": True},
+    "delete_exchange": {"name": "x", "vhost": "/"},
+    "bind": {**BINDING, "routing_key": "new"},
+    "unbind": {**BINDING, "key": "k"},
+    "put_user": {"username": "new", "password": "x"},
+    "change_vhost_limit": {"name": "max-queues", "vhost": "/", "value": "70"},
+    "close_clients": {"username": "guest", "reason": "bye"},
 }
 OTHERS: dict[str, dict[str, Any]] = {
     "activate_free_disk_space_monitoring": {},
@@ -78,6 +88,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "retry_delayed": {"queue": "q"},
     "get_messages": {"queue": "q"},
     "publish": {"queue": "q", "body": "b"},
+    "publish_message": {"exchange": "", "routing_key": "q", "vhost": "/"},
     "purge_queue": {"queue": "q"},
     "pause_consumer": {"consumer_tag": "t", "why": "maintenance"},
     "resume_consumer": {"consumer_tag": "paused"},
@@ -134,7 +145,7 @@ class Node:
         broker.users.add("ann", "x")
         for vhost in ("/", "v"):
             broker.users.set_permissions("u", vhost, "", "", "")
-        broker.users.set_permissions("ann", "/", "", ".*", ".*")
+        broker.users.set_permissions("ann", "/", ".*", ".*", ".*")
         broker.users.set_topic_permissions("u", "/", "amq.topic", "", "")
         broker.users.add_limits("u", {"max-connections": 1})
         policy = {"pattern": "^q", "definition": {"max-length": 2}, "priority": 0, "apply-to": "all"}
@@ -143,6 +154,7 @@ class Node:
         broker.parameters.set("/", "vhost-limits", "limits", {"max-queues": 7})
         broker.parameters.set_global("g", 1)
         peer = self.world.connect()
+        peer.send(Exchange.Declare(exchange="x", durable=True, nowait=True))
         peer.send(Queue.Declare(queue="q", durable=True, nowait=True))
         peer.send(Queue.Bind(queue="q", exchange="amq.topic", routing_key="k", nowait=True))
         peer.send(Queue.Declare(queue="paused", durable=True, nowait=True))
@@ -172,7 +184,7 @@ class Node:
         if commands.load(name).app == "stopped":
             self.daemon.app_running = False
         self.pauses = 0
-        lines = [["queues", [{"name": "new", "vhost": "/"}]]]
+        lines = [] if name == "publish_message" else [["queues", [{"name": "new", "vhost": "/"}]]]
         for _ in self.executor.run(name, given, ANN, lines):
             pass
         return self.pauses >= PAUSES_MAX
@@ -191,7 +203,7 @@ def test_every_command_that_writes_is_here():
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_is_answered_when_it_is_on_disk(node, name):
     given = dict(CHANGES[name])
-    if "connection" in name or name == "stop_app":
+    if "connection" in name or name in {"stop_app", "close_clients"}:
         peer = node.client()
         given |= {"pid": peer.session.pid} if "pid" in given else {}
     assert node.waits(name, given)
