@@ -99,9 +99,16 @@ def test_a_refused_message_leaves_those_before_it():
 
 
 def allocations(work: Any, times: int = 100) -> int:
-    """Return how many blocks more there are after `work` has been done many times."""
+    """Return how many blocks more there are after `work` has been done many times: the least of three rounds.
+
+    A leak is in every round. What another thread of the test runner keeps, such as the next tests' numbers, is in one.
+    """
     for _ in range(3):
         work()
+    return min(_allocations(work, times) for _ in range(3))
+
+
+def _allocations(work: Any, times: int) -> int:
     gc.collect()
     before = sys.getallocatedblocks()
     for _ in range(times):
