@@ -1,9 +1,10 @@
 """follow: runs the jobs once a minute, for as long as it is let, where there is new telemetry.
 
-It is the run of `runner` again and again in one session: the same jobs, and the same noted octets of each file. So the
+It is the run of `runner` again and again: the same jobs, and the same noted octets of each file. So the
 hourly run, `report --fresh` and this one take turns on one warehouse: each has it for as long as a run takes. Spark's
 own stream of files looks at each but once, so that tables would be as old as the open files are long, and has a second
-record of what was read. Without new lines a look costs a few system calls for each file.
+record of what was read. Without new lines a look costs a few system calls for each file. A virtual
+machine is there only while a run has enough to read for Spark's tasks: at first, or after a pause.
 """
 
 import argparse
@@ -11,18 +12,16 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pybroker.spark.pipeline import files
 from pybroker.spark.pipeline.failure import RUNNING, FailureError
 from pybroker.spark.pipeline.jobs import JOBS
 from pybroker.spark.pipeline.run import Run, Window
-from pybroker.spark.pipeline.runner import perform
-from pybroker.spark.pipeline.tables import FOLLOWED, LOGS, STAGING, Warehouse
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from pybroker.spark.pipeline.runner import open_spark, perform
+from pybroker.spark.pipeline.tables import FOLLOWED, Warehouse
 
 # From one look to the next: a row is in a report after this and a run.
 PERIOD_S: Final = 60.0
@@ -35,20 +34,17 @@ def follow(given: argparse.Namespace, read_since: Callable[[datetime], datetime]
     """
     if not given.telemetry.is_dir():
         raise FailureError(f"there is no telemetry in {given.telemetry}: is telemetry.enabled, and has the node run?")
-    from pybroker.spark.pipeline import remote, session  # noqa: PLC0415 - after what is cheap to find
+    from pybroker.spark.pipeline import session  # noqa: PLC0415 - after what is cheap to find
 
     warehouse = Warehouse(given.warehouse)
-    with (
-        warehouse.lock(FOLLOWED),
-        session.session(given.master, given.remote, given.warehouse / LOGS, is_lasting=True) as spark,
-    ):
-        remote.prepare(spark, warehouse.folder / STAGING)
+    with warehouse.lock(FOLLOWED):
+        session.check(given.master, given.remote)
         say(given, f"following {given.telemetry}")
         is_first = True
         while True:
             began_s = time.monotonic()
             if is_first or is_new(warehouse, given.telemetry):
-                is_first = not run_jobs(spark, given, read_since)
+                is_first = not run_jobs(given, read_since)
             time.sleep(max(0.0, PERIOD_S - (time.monotonic() - began_s)))
 
 
@@ -57,12 +53,14 @@ def is_new(warehouse: Warehouse, journal: Path) -> bool:
     return files.octets_waiting(journal, warehouse.state()) > 0
 
 
-def run_jobs(spark: "SparkSession", given: argparse.Namespace, read_since: Callable[[datetime], datetime]) -> bool:
+def run_jobs(given: argparse.Namespace, read_since: Callable[[datetime], datetime]) -> bool:
     """Run all jobs once; tell whether that was possible: another run may have the warehouse at the time."""
+    from pybroker.spark.pipeline import session  # noqa: PLC0415 - after what is cheap to find
+
     now = datetime.now(UTC)
     warehouse, window = Warehouse(given.warehouse, now), Window(read_since(now), now)
     try:
-        with warehouse.lock():
+        with warehouse.lock(), session.when_needed(partial(open_spark, given, warehouse)) as spark:
             warehouse.sweep()
             perform(Run(spark, warehouse, given.telemetry, window, quiet=True), [*JOBS])
     except FailureError as failure:

@@ -21,9 +21,6 @@ SCHEME: Final = "sc://"
 PORT: Final = 15_002
 # gRPC by itself tries for minutes.
 ANSWER_S_MAX: Final = 10.0
-# Spark's default: so many empty files for each step over a day of telemetry.
-PARTITIONS_UNCHOSEN: Final = "200"
-PARTITIONS: Final = "8"
 _NEED: Final = re.compile(r"([\w.-]+)\s*>=\s*([\d.]+).*;.*extra == ['\"]" + EXTRA)
 _ADDRESS: Final = re.compile(r"(\[[^\]]+\]|[^:/;\[\]]+)(?::(\d{1,5}))?(?:/.*)?")
 
@@ -80,10 +77,7 @@ def is_elsewhere(spark: "SparkSession") -> bool:
 
 
 def prepare(spark: "SparkSession", folder: Path) -> None:
-    """Make ready for our small tables a session that others set up. Raises FailureError if the folder will not do."""
-    name = "spark.sql.shuffle.partitions"
-    if spark.conf.get(name) == PARTITIONS_UNCHOSEN:
-        spark.conf.set(name, PARTITIONS)
+    """Look at a session that others set up. Raises FailureError if the folder will not do."""
     if is_elsewhere(spark):
         check_folder(spark, folder)
 

@@ -1,8 +1,9 @@
-"""One run of a job: the session, the warehouse, the window of time, and what its report is made of.
+"""One run of a job: Spark, the warehouse, the window of time, and what its report is made of.
 
-A job is pure functions from frames to frames, and a `run` that reads, applies them, writes. Only what Spark Connect
-has, too, is used: no RDDs, nothing of the virtual machine's own. A job that looks at each minute of each queue has
-these from `minutes` instead, date by date as Arrow's columns: Spark would sort all of them.
+Much new telemetry is made tables by Spark's tasks; of Spark only what its Connect has, too, is used. A report is pure
+functions of the tables' rows, and a `run` that reads, applies them, writes. It has its rows date by date as Arrow's
+columns, in the order in which they are in the files: planning a query would cost more than this, and Spark would sort
+all of them.
 """
 
 import sys
@@ -10,7 +11,6 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pybroker.spark.pipeline.coverage.coverage import Coverage, coverage
 from pybroker.spark.pipeline.schemas import Table
 from pybroker.spark.pipeline.tables import Warehouse
 from pybroker.verdicts import VERDICTS, words
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
 
     from pybroker.spark.pipeline.alerts.alerts import Alerts
     from pybroker.spark.pipeline.columns.minutes import Minutes
+    from pybroker.spark.pipeline.coverage.coverage import Coverage
+    from pybroker.spark.pipeline.session import Spark
 
 # The most that a report shows: the tables have more.
 ROWS_MAX: Final = 200
@@ -52,7 +53,7 @@ class Window(NamedTuple):
 class Run(NamedTuple):
     """The context of a job."""
 
-    spark: "SparkSession"
+    spark: "Spark"
     warehouse: Warehouse
     journal: Path
     window: Window
@@ -64,13 +65,6 @@ class Run(NamedTuple):
         if not self.quiet:
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
-
-    def read(self, table: Table) -> "DataFrame":
-        """Return the rows of a table that lie in the window."""
-        from pyspark.sql import functions as f  # noqa: PLC0415 - takes a moment
-
-        rows = self.warehouse.read(self.spark, table, self.window.dates)
-        return rows.where((f.col("ts") >= f.lit(self.window.since)) & (f.col("ts") < f.lit(self.window.until)))
 
     def rows(
         self, table: Table, names: "Iterable[str]", dates: "Container[date] | None" = None
@@ -96,8 +90,10 @@ class Run(NamedTuple):
         return Minutes(table.key, self.rows(table, {*table.key, *names}, dates))
 
     @property
-    def coverage(self) -> Coverage:
+    def coverage(self) -> "Coverage":
         """Return of which part of the window the telemetry tells."""
+        from pybroker.spark.pipeline.coverage.coverage import coverage  # noqa: PLC0415 - takes a moment
+
         return coverage(self)
 
     @property

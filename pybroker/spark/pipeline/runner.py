@@ -1,16 +1,23 @@
 """Runs jobs one after another in one session, and notes how they went."""
 
 import argparse
+import contextlib
 import sys
 from datetime import datetime
+from functools import partial
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pybroker.spark.pipeline.failure import BAD_DATA, UNTOLD, USAGE, FailureError
 from pybroker.spark.pipeline.files import waiting
 from pybroker.spark.pipeline.jobs import JOBS, REPORTS
 from pybroker.spark.pipeline.run import Run, Window, iso
 from pybroker.spark.pipeline.tables import LOGS, STAGING, Warehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
 
 def run(given: argparse.Namespace, since: datetime, until: datetime, now: datetime) -> dict[str, Any]:
@@ -23,15 +30,25 @@ def run(given: argparse.Namespace, since: datetime, until: datetime, now: dateti
         return _plan(warehouse, given, names, window)
     if "ingest" in names and not given.telemetry.is_dir():
         raise FailureError(f"there is no telemetry in {given.telemetry}: is telemetry.enabled, and has the node run?")
-    from pybroker.spark.pipeline import remote, session  # noqa: PLC0415 - after what is cheap to find
+    from pybroker.spark.pipeline import session  # noqa: PLC0415 - after what is cheap to find
 
     with warehouse.lock():
         warehouse.sweep()
-        if not given.quiet:
-            sys.stderr.write("starting Spark\n")
-        with session.session(given.master, given.remote, warehouse.folder / LOGS) as spark:
-            remote.prepare(spark, warehouse.folder / STAGING)
+        session.check(given.master, given.remote)
+        with session.when_needed(partial(open_spark, given, warehouse)) as spark:
             return perform(Run(spark, warehouse, given.telemetry, window, given.quiet), names)
+
+
+@contextlib.contextmanager
+def open_spark(given: argparse.Namespace, warehouse: Warehouse) -> "Iterator[SparkSession]":
+    """Yield a session that can do our tasks. Raises FailureError."""
+    from pybroker.spark.pipeline import remote, session  # noqa: PLC0415 - after what is cheap to find
+
+    if not given.quiet:
+        sys.stderr.write("starting Spark\n")
+    with session.session(given.master, given.remote, warehouse.folder / LOGS) as spark:
+        remote.prepare(spark, warehouse.folder / STAGING)
+        yield spark
 
 
 def perform(run: Run, names: list[str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +20,11 @@ from pybroker.spark.pipeline.failure import UNAVAILABLE, USAGE, FailureError
 from pybroker.spark.pipeline.tables import SCRATCH
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pyspark.sql import SparkSession
+
+    Spark = Callable[[], SparkSession]
 
 # pyproject.toml says the same to pip.
 SPARK_MIN: Final = (4, 2)
@@ -29,18 +34,12 @@ MEMORY_OCTETS_MIN: Final = 1 << 30
 LOG_FILE: Final = "spark.log"
 # A job of seconds is cheapest without the second compiler and with one collector: 40 % less CPU.
 JVM_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
-# One that lives on earns what the second compiler costs.
-JVM_OPTIONS_LASTING: Final = "-XX:+UseSerialGC -XX:-UsePerfData"
 TASKS: Final = "pybroker_tasks"
 LOCAL: Final = {
-    "spark.driver.memory": "768m",
+    "spark.driver.memory": "512m",
     "spark.driver.extraJavaOptions": JVM_OPTIONS,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "4",
-    # Rows of so many queues are added up by key, and so many of one queue looked at, before they are sorted on disk.
-    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1000",
-    "spark.sql.windowExec.buffer.in.memory.threshold": "65536",
 }
 QUIET: Final = {
     "spark.ui.enabled": "false",
@@ -55,16 +54,30 @@ ALWAYS: Final = {
 }
 
 
+def check(master: str | None, remote: str | None) -> None:
+    """Raise FailureError if a session cannot be had, as far as that is cheap to find."""
+    check_packages()
+    if remote:
+        elsewhere.check(remote)
+    elif master is None or master.startswith("local"):
+        java.find()
+
+
 @contextlib.contextmanager
-def session(
-    master: str | None, remote: str | None, log_folder: Path, *, is_lasting: bool = False
-) -> "Iterator[SparkSession]":
+def when_needed(open_it: "Callable[[], AbstractContextManager[SparkSession]]") -> "Iterator[Spark]":
+    """Yield what returns the session; it is opened when that is called first, and ended at last."""
+    with contextlib.ExitStack() as stack:
+        yield cache(lambda: stack.enter_context(open_it()))
+
+
+@contextlib.contextmanager
+def session(master: str | None, remote: str | None, log_folder: Path) -> "Iterator[SparkSession]":
     """Yield a session, and end it. Raises FailureError when one cannot be had."""
     check_packages()
     from pyspark.errors import PySparkException  # noqa: PLC0415 - takes a moment
 
     try:
-        spark = _open(master, remote, log_folder, local_settings(is_lasting=is_lasting))
+        spark = _open(master, remote, log_folder)
     except (PySparkException, OSError, RuntimeError) as error:
         first = str(error).strip().partition("\n")[0]
         raise FailureError(f"Spark did not start: {first} (see {log_folder / LOG_FILE})", UNAVAILABLE) from error
@@ -74,9 +87,7 @@ def session(
         spark.stop()
 
 
-def in_tasks(
-    spark: "SparkSession", work: Callable[[Any], Any], items: Sequence[Any], *modules: ModuleType
-) -> list[Any]:
+def in_tasks(spark: "Spark", work: Callable[[Any], Any], items: Sequence[Any], *modules: ModuleType) -> list[Any]:
     """Do work for each item in a task of its own; return the results, which have to be JSON.
 
     The code of `modules` goes with it: a Connect server, or an executor, may not have ours.
@@ -102,9 +113,10 @@ def in_tasks(
         def read(self, partition: InputPartition) -> Iterator[tuple[int, str]]:
             yield partition.value, json.dumps(work(items[partition.value]))
 
+    opened = spark()
     with _by_value(modules):
-        spark.dataSource.register(Tasks)
-        found = spark.read.format(TASKS).schema("n BIGINT, result STRING").load().collect()
+        opened.dataSource.register(Tasks)
+        found = opened.read.format(TASKS).schema("n BIGINT, result STRING").load().collect()
     results = {row.n: json.loads(row.result) for row in found}
     return [results[n] for n in range(len(items))]
 
@@ -170,12 +182,7 @@ def check_memory() -> None:
         raise FailureError(text, UNAVAILABLE)
 
 
-def local_settings(*, is_lasting: bool) -> dict[str, str]:
-    """Return the settings of a virtual machine of ours, by whether it lives for longer than a run."""
-    return LOCAL | ({"spark.driver.extraJavaOptions": JVM_OPTIONS_LASTING} if is_lasting else {})
-
-
-def _open(master: str | None, remote: str | None, log_folder: Path, local: dict[str, str]) -> "SparkSession":
+def _open(master: str | None, remote: str | None, log_folder: Path) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415 - takes a moment
 
     log_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -198,7 +205,7 @@ def _open(master: str | None, remote: str | None, log_folder: Path, local: dict[
             builder = builder.master(master)
         if master and master.startswith("local"):
             check_memory()
-            settings |= local
+            settings |= LOCAL
             settings["spark.local.dir"] = str(log_folder / SCRATCH)
             _set_environment()
     for name, value in settings.items():

@@ -7,7 +7,7 @@
     .staging/                             what is not finished
 
 A date is replaced whole (`replacement`): a reader meanwhile has the old files or the new ones. One process at a time
-has the warehouse (`lock`). Knows no Spark but `read`.
+has the warehouse (`lock`). Knows no Spark.
 """
 
 import contextlib
@@ -18,14 +18,11 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pybroker.spark.pipeline.failure import RUNNING, FailureError
 from pybroker.spark.pipeline.replacement import PARTITION, Replacement, stage, sync_file, sync_folder
 from pybroker.spark.pipeline.schemas import RAW, TABLES, Table
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 STATE: Final = "_state.json"
 LOCK: Final = "_lock"
@@ -62,15 +59,6 @@ class Warehouse:
             with contextlib.suppress(ValueError):
                 found.append(date.fromisoformat(path.name.removeprefix(PARTITION)))
         return sorted(found)
-
-    def read(self, spark: "SparkSession", table: Table, dates: Iterable[date]) -> "DataFrame":
-        """Return the rows of some dates; of those there are none of, none."""
-        there = set(self.dates(table.name))
-        folders = [str(self.partition(table.name, day)) for day in sorted(set(dates) & there)]
-        if not folders:
-            return spark.createDataFrame([], table.struct())
-        reader = spark.read.schema(table.struct()).option("basePath", str(self.folder / table.name))
-        return reader.parquet(*folders)
 
     def change(self, table: Table, make: "Callable[[Path, str], Mapping[date, datetime]]") -> None:
         """Replace dates of a table: `make` has them made in a folder, with a number that its files have.

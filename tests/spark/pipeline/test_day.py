@@ -41,7 +41,7 @@ class Story:
         warehouse = Warehouse(self.folder, datetime(2026, 1, 7, 0, minute, tzinfo=UTC))
         window = Window(START, self.day.until)
         with warehouse.lock():
-            return perform(Run(self.spark, warehouse, self.day.folder, window, quiet=True), [*names])
+            return perform(Run(lambda: self.spark, warehouse, self.day.folder, window, quiet=True), [*names])
 
     def count(self, table):
         return len(rows_there(Warehouse(self.folder), table))

@@ -48,14 +48,14 @@ def test_one_process_follows_and_others_may_run(tmp_path):
         assert caught.value.code == 75
         with warehouse.lock():
             # The others' turn.
-            assert not follow.run_jobs(None, given(tmp_path), lambda now: now)
+            assert not follow.run_jobs(given(tmp_path), lambda now: now)
 
 
 def test_a_look_is_all_jobs_and_takes_place_where_there_is_something_new(tmp_path, monkeypatch):
     ran = []
     monkeypatch.setattr(follow, "perform", lambda run, names: ran.append((run.window, names)))
     arguments = given(tmp_path)
-    assert follow.run_jobs(None, arguments, lambda _: START)
+    assert follow.run_jobs(arguments, lambda _: START)
     ((window, names),) = ran
     assert (window.since, names) == (START, [*follow.JOBS])
     warehouse = Warehouse(tmp_path / "w")
@@ -74,7 +74,7 @@ def test_a_job_that_fails_ends_it(tmp_path, monkeypatch):
 
     monkeypatch.setattr(follow, "perform", fail)
     with pytest.raises(FailureError, match="broken"):
-        follow.run_jobs(None, given(tmp_path), lambda _: START)
+        follow.run_jobs(given(tmp_path), lambda _: START)
     arguments = given(tmp_path)
     arguments.telemetry.rmdir()
     with pytest.raises(FailureError, match="there is no telemetry"):

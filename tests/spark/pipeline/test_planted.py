@@ -12,8 +12,6 @@ from pybroker.spark.pipeline.schemas import QUEUE_SAMPLE
 from pybroker.spark.pipeline.tables import Warehouse
 from tests.spark.pipeline.planted import BACK, CLEAN, END, MIB, ONE, SECONDS, START, TWO, Planted, at
 
-pytestmark = pytest.mark.spark
-
 MINUTE = timedelta(minutes=1)
 RULES = """
 [[target]]
@@ -32,9 +30,9 @@ share = 0.999
 class Story:
     """The planted telemetry, and the reports of a window of it by name."""
 
-    def __init__(self, spark, folder):
+    def __init__(self, folder):
         self.planted = Planted(folder / "telemetry")
-        self.spark, self.folder = spark, folder / "warehouse"
+        self.folder = folder / "warehouse"
         self.prometheus = folder / "pybroker.prom"
 
     def run(self, names, start):
@@ -45,7 +43,7 @@ class Story:
         self.folder.mkdir(exist_ok=True)
         (self.folder / "rules.toml").write_text(f'prometheus = "{self.prometheus}"\n{RULES}')
         with warehouse.lock():
-            perform(Run(self.spark, warehouse, self.planted.folder, window, quiet=True), names)
+            perform(Run(None, warehouse, self.planted.folder, window, quiet=True), names)
         return {name: self._report(name) for name in names if name in REPORTS}
 
     def alerts(self):
@@ -63,8 +61,8 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(spark, tmp_path_factory):
-    return Story(spark, tmp_path_factory.mktemp("planted"))
+def story(tmp_path_factory):
+    return Story(tmp_path_factory.mktemp("planted"))
 
 
 @pytest.fixture(scope="module")

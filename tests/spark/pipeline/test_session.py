@@ -1,5 +1,6 @@
 """Requirements are checked before a virtual machine is started, and a missing one is told in a sentence."""
 
+import contextlib
 import sys
 from types import SimpleNamespace
 
@@ -56,9 +57,19 @@ def test_what_a_process_writes_meanwhile_goes_to_a_file(tmp_path, capfd):
     assert capfd.readouterr() == ("after\n", "")
 
 
-def test_a_session_that_lasts_is_worth_the_second_compiler():
-    run, follow = (session.local_settings(is_lasting=each) for each in (False, True))
-    assert "TieredStopAtLevel=1" in run["spark.driver.extraJavaOptions"]
-    assert "TieredStopAtLevel=1" not in follow["spark.driver.extraJavaOptions"]
-    assert "UseSerialGC" in follow["spark.driver.extraJavaOptions"]
-    assert run.keys() == follow.keys() == session.LOCAL.keys()
+def test_a_session_is_opened_when_it_is_needed_once_and_ends():
+    told = []
+
+    @contextlib.contextmanager
+    def opened():
+        told.append("begin")
+        yield "session"
+        told.append("end")
+
+    with session.when_needed(opened):
+        pass
+    assert told == []
+    with session.when_needed(opened) as spark:
+        assert [spark(), spark()] == ["session"] * 2
+        assert told == ["begin"]
+    assert told == ["begin", "end"]

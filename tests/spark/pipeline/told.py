@@ -26,7 +26,7 @@ def run(spark, telemetry, warehouse, now=NOW):
     warehouse = Warehouse(warehouse, now)
     with warehouse.lock():
         warehouse.sweep()
-        return perform(Run(spark, warehouse, telemetry, Window(START, now), quiet=True), [*JOBS])["jobs"]
+        return perform(Run(lambda: spark, warehouse, telemetry, Window(START, now), quiet=True), [*JOBS])["jobs"]
 
 
 class Told:

@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -91,12 +92,16 @@ def read(
 
 def between(rows: pa.Table, since: datetime | None, until: datetime | None) -> pa.Table:
     """Return the rows from `since` on that are before `until`."""
-    ts = rows.schema.field("ts").type
-    if since:
-        rows = rows.filter(pc.greater_equal(rows["ts"], pa.scalar(since, ts)))
-    if until:
-        rows = rows.filter(pc.less(rows["ts"], pa.scalar(until, ts)))
-    return rows
+    if not rows.num_rows or not (since or until):
+        return rows
+    first, last = bounds(rows)
+    # A copy of all columns costs more than all else: often there is nothing to leave out.
+    wanted = []
+    if since and first < since:
+        wanted.append(pc.greater_equal(rows["ts"], pa.scalar(since, rows["ts"].type)))
+    if until and last >= until:
+        wanted.append(pc.less(rows["ts"], pa.scalar(until, rows["ts"].type)))
+    return rows.filter(reduce(pc.and_, wanted)) if wanted else rows
 
 
 def _nulls(table: pa.Table, field: pa.Field) -> pa.Array:
@@ -201,8 +206,18 @@ def place(made: Path, new: Path) -> None:
 
 
 def _write(rows: pa.Table, order: Sequence[str], path: Path) -> None:
-    if rows.num_rows:
-        parquet.write_table(ordered(rows, order), path, compression="zstd")
+    if not rows.num_rows:
+        return
+    # Rows of a thing follow one another, so whole numbers differ little: a tenth of the octets, in less time.
+    whole = [field.name for field in rows.schema if pa.types.is_integer(field.type) or field.name == "ts"]
+    others = [name for name in rows.column_names if name not in whole]
+    parquet.write_table(
+        ordered(rows, order),
+        path,
+        compression="zstd",
+        use_dictionary=others,
+        column_encoding=dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
+    )
 
 
 def _link(old: Path, new: Path) -> None:

@@ -126,7 +126,7 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 
 def by_thing(rows: pa.Table, made: Mapping[str, tuple[str, str]], by: Sequence[str] = ("n",)) -> pa.Table:
-    """Return a row for each thing: columns that are made of others by sum, max or min; empty values count for none."""
+    """Return a row for each thing: columns made of others by sum, max, min or last; empty values are passed over."""
     found = rows.group_by([*by], use_threads=False).aggregate([(column, how) for column, how in made.values()])
     columns = {name: found[name] for name in by}
     return pa.table(columns | {name: found[f"{column}_{how}"] for name, (column, how) in made.items()})

@@ -21,8 +21,8 @@ from pybroker.spark.pipeline.columns.increments import bounds, extend, place
 
 OPEN: Final = ".open"
 BLOCK_OCTETS: Final = 4 << 20
-# Lines of so many octets are sorted and written together: a hundred thousand rows.
-WRITTEN_OCTETS: Final = 32 << 20
+# Lines of so many octets are sorted and written together: two hundred thousand rows.
+WRITTEN_OCTETS: Final = 128 << 20
 # Of a file that is garbage throughout, so much text is kept; lines on top are counted.
 TEXT_OCTETS_MAX: Final = 1 << 20
 DAY_MS: Final = 86_400_000

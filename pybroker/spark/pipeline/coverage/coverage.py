@@ -4,6 +4,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+import pyarrow.compute as pc
+
 from pybroker.humanize import lasting
 from pybroker.spark.pipeline.coverage.unknown import (
     AFTER,
@@ -14,6 +16,7 @@ from pybroker.spark.pipeline.coverage.unknown import (
     MISSING,
     Unknown,
     at_ms,
+    samples,
     unknown_spans,
 )
 from pybroker.spark.pipeline.schemas import NODE_SAMPLE
@@ -64,18 +67,18 @@ def coverage(run: "Run") -> Coverage:
 def _look(run: "Run") -> Coverage:
     if not set(run.warehouse.dates(NODE_SAMPLE.name)) & set(run.window.dates):
         return Coverage(None, None, [])
-    from pyspark.sql import functions as f  # noqa: PLC0415 - takes a moment
-
-    ends = run.read(NODE_SAMPLE).agg(f.min(f.unix_millis("ts")).alias("begin"), f.max(f.unix_millis("ts")).alias("end"))
-    (row,) = ends.collect()
-    if row.begin is None:
+    rows = samples(run)
+    # Minutes, of dates whose samples are gone, have no epoch: they tell of holes alone.
+    ends = [pc.min_max(mine["ms"].filter(pc.is_valid(mine["epoch"]))) for mine in rows.values()]
+    known = [end for end in ends if end["min"].is_valid]
+    if not known:
         return Coverage(None, None, [])
-    begin, end = at_ms(row.begin), at_ms(row.end)
+    begin, end = at_ms(min(end["min"].as_py() for end in known)), at_ms(max(end["max"].as_py() for end in known))
     # Before the first sample of any node, and after the last, nobody expects anything: a report says from when to when
     # it has seen them.
     found = [
         span._replace(until=min(span.until, end))
-        for span in unknown_spans(run)
+        for span in unknown_spans(run, rows)
         if span.until > begin and span.since < end
     ]
     found = [span for span in found if span.why != BEFORE and (span.why != AFTER or span.until - span.since > LATE)]

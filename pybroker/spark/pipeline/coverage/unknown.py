@@ -5,17 +5,21 @@ was down or its files are missing. Beside these are the gaps that a node told of
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pybroker.spark.pipeline.columns import increments
+from pybroker.spark.pipeline.columns.codes import in_order, shifted
+from pybroker.spark.pipeline.columns.nodes import by_node
 from pybroker.spark.pipeline.schemas import GAP, NODE_1M, NODE_SAMPLE
 from pybroker.spark.pipeline.tables import BAD
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from pybroker.spark.pipeline.run import Run
 
 # Rows of a node that are further apart than this are a hole: a late one is none.
@@ -23,6 +27,8 @@ INTERVALS: Final = 2.5
 # Of nodes that did not tell their interval, and of those of which only minutes are left.
 INTERVAL_MS: Final = 10_000
 MINUTE_MS: Final = 60_000
+DAY_MS: Final = 86_400_000
+WRITTEN: Final = pa.schema([(name, pa.int64()) for name in ("ms", "epoch", "seq", "interval_ms")])
 # Bad lines that are no further apart belong together.
 TOGETHER_MS: Final = 60_000
 
@@ -51,65 +57,100 @@ class Unknown(NamedTuple):
     why: str
 
 
-def unknown_spans(run: "Run") -> list[Unknown]:
-    """Return the spans of the run's window of which nothing is known, in their order."""
-    samples, minutes = run.read(NODE_SAMPLE), run.read(NODE_1M)
-    gaps = run.warehouse.read(run.spark, GAP, run.warehouse.dates(GAP.name))
+def samples(run: "Run") -> "dict[str, pa.Table]":
+    """Return when the rows of each node in the run's window were written."""
+    names = ("node", "epoch", "seq", "interval_ms")
+    return written(run.rows(NODE_SAMPLE, names), run.rows(NODE_1M, ("node",)))
+
+
+def written(samples: "Iterable[pa.Table]", minutes: "Iterable[pa.Table]") -> "dict[str, pa.Table]":
+    """Return columns `ms`, `epoch`, `seq` and `interval_ms` of the rows of each node, in the order of their writing.
+
+    Of dates whose samples are gone, minutes tell: these have neither epoch nor seq. Both come date by date.
+    """
+    found: dict[str, list[pa.Table]] = {}
+    known = set()
+    for rows in samples:
+        for node, mine in by_node(rows):
+            known.add((node, _ms(mine)[0].as_py() // DAY_MS))
+            interval_ms = pc.fill_null(mine["interval_ms"], INTERVAL_MS)
+            columns = [_ms(mine), mine["epoch"], mine["seq"], interval_ms]
+            found.setdefault(node, []).append(pa.table(columns, schema=WRITTEN))
+    for rows in minutes:
+        for node, mine in by_node(rows):
+            if (node, _ms(mine)[0].as_py() // DAY_MS) not in known:
+                none = pa.nulls(mine.num_rows, pa.int64())
+                columns = [_ms(mine), none, none, pa.repeat(pa.scalar(MINUTE_MS, pa.int64()), mine.num_rows)]
+                found.setdefault(node, []).append(pa.table(columns, schema=WRITTEN))
+    return {node: _as_written(pa.concat_tables(parts)) for node, parts in found.items()}
+
+
+def _ms(rows: pa.Table) -> pa.ChunkedArray:
+    return pc.divide(rows["ts"].cast(pa.int64()), 1_000)
+
+
+def _as_written(rows: pa.Table) -> pa.Table:
+    keys = [pc.fill_null(rows[name], -1).combine_chunks() for name in ("epoch", "seq", "ms")]
+    order = in_order(rows, keys)
+    return (rows if order is None else rows.take(order)).combine_chunks()
+
+
+def unknown_spans(run: "Run", rows: "Mapping[str, pa.Table]") -> list[Unknown]:
+    """Return the spans of the run's window of which nothing is known, in their order; `rows` are samples of it."""
     since, until = run.window.since, run.window.until
     bad = bad_spans(run.warehouse.folder / BAD)
-    found = [*holes(samples, minutes, since, until), *told(gaps, samples, until), *bad]
+    found = [*holes(rows, since, until), *told(_gaps(run), rows, until), *bad]
     clipped = [span._replace(since=max(span.since, since), until=min(span.until, until)) for span in found]
     return sorted({span for span in _explained(clipped) if span.since < span.until}, key=_order)
 
 
-def holes(samples: "DataFrame", minutes: "DataFrame", since: datetime, until: datetime) -> Iterator[Unknown]:
+def holes(rows: "Mapping[str, pa.Table]", since: datetime, until: datetime) -> Iterator[Unknown]:
     """Yield where rows of a node are too far apart, and at both ends of the window; without any rows, all of it."""
-    from pyspark.sql import Window, functions as f  # noqa: PLC0415 - takes a moment
-
-    older = minutes.join(samples.select("node", "date").distinct(), ["node", "date"], "left_anti")
-    rows = samples.select(
-        "node", "ts", "epoch", "seq", f.coalesce("interval_ms", f.lit(INTERVAL_MS)).alias("interval_ms")
-    ).unionByName(
-        older.select("node", "ts", f.lit(MINUTE_MS).alias("interval_ms")),
-        allowMissingColumns=True,
-    )
-    order = Window.partitionBy("node").orderBy("epoch", "seq", "ts")
-    ms = f.unix_millis("ts")
-    ordered = rows.select(
-        "node",
-        ms.alias("ms"),
-        f.lag(ms).over(order).alias("before_ms"),
-        "interval_ms",
-        f.lag("interval_ms").over(order).alias("interval_before_ms"),
-        (f.lag("epoch").over(order) != f.col("epoch")).alias("is_start"),
-    )
-    longest = f.greatest("interval_ms", "interval_before_ms") * INTERVALS
-    for row in ordered.where(f.col("ms") - f.col("before_ms") > longest).collect():
-        yield Unknown(row.node, "", at_ms(row.before_ms), at_ms(row.ms), DOWN if row.is_start else MISSING)
-    ends = rows.groupBy("node").agg(
-        f.min(ms).alias("first"), f.max(ms).alias("last"), f.max("interval_ms").alias("interval_ms")
-    )
-    nodes = ends.collect()
-    if not nodes:
+    if not rows:
         yield Unknown("", "", since, until, BEFORE)
-    for row in nodes:
-        late = timedelta(milliseconds=row.interval_ms * INTERVALS)
-        if at_ms(row.first) - since > late:
-            yield Unknown(row.node, "", since, at_ms(row.first), BEFORE)
-        if until - at_ms(row.last) > late:
-            yield Unknown(row.node, "", at_ms(row.last), until, AFTER)
+    for node, mine in rows.items():
+        ms, interval_ms, epoch = (mine[name].combine_chunks() for name in ("ms", "interval_ms", "epoch"))
+        before_ms, epoch_before = shifted(ms), shifted(epoch)
+        longest = pc.multiply(pc.max_element_wise(interval_ms, shifted(interval_ms)).cast(pa.float64()), INTERVALS)
+        is_hole = pc.fill_null(pc.greater(pc.subtract(ms, before_ms), longest), False)
+        is_start = pc.fill_null(pc.not_equal(epoch, epoch_before), False)
+        ends = (column.filter(is_hole).to_pylist() for column in (before_ms, ms, is_start))
+        for begin, end, is_down in zip(*ends, strict=True):
+            yield Unknown(node, "", at_ms(begin), at_ms(end), DOWN if is_down else MISSING)
+        limits = pc.min_max(ms)
+        first, last = at_ms(limits["min"].as_py()), at_ms(limits["max"].as_py())
+        late = timedelta(milliseconds=pc.max(interval_ms).as_py() * INTERVALS)
+        if first - since > late:
+            yield Unknown(node, "", since, first, BEFORE)
+        if until - last > late:
+            yield Unknown(node, "", last, until, AFTER)
 
 
-def told(gaps: "DataFrame", samples: "DataFrame", until: datetime) -> Iterator[Unknown]:
+def _gaps(run: "Run") -> list[dict[str, Any]]:
+    """Return all rows of the table gap: one from before the window may reach into it."""
+    folders = [run.warehouse.partition(GAP.name, day) for day in run.warehouse.dates(GAP.name)]
+    columns = increments.schema(GAP, {"ts", *GAP.key, "to_ms"})
+    rows = increments.read([part for folder in folders for part in increments.parts(folder)], columns)
+    found: list[dict[str, Any]] = rows.to_pylist()
+    return found
+
+
+def told(gaps: "Iterable[Mapping[str, Any]]", rows: "Mapping[str, pa.Table]", until: datetime) -> Iterator[Unknown]:
     """Yield the gaps that nodes told of; one without an end lasts until the node was seen last in that start."""
-    from pyspark.sql import functions as f  # noqa: PLC0415 - takes a moment
-
-    whole = gaps.groupBy("node", "epoch", "table", "from_ms", "why").agg(f.max("to_ms").alias("to_ms"))
-    seen = samples.groupBy("node", "epoch").agg(f.max(f.unix_millis("ts")).alias("seen_ms"))
-    for row in whole.join(seen, ["node", "epoch"], "left").collect():
-        end_ms = row.to_ms or row.seen_ms
-        end = until if end_ms is None else at_ms(max(end_ms, row.from_ms))
-        yield Unknown(row.node, row.table, at_ms(row.from_ms), end, row.why)
+    ends: dict[tuple[Any, ...], int | None] = {}
+    for row in gaps:
+        key = tuple(row[name] for name in GAP.key)
+        ends[key] = max((ms for ms in (ends.get(key), row["to_ms"]) if ms is not None), default=None)
+    nodes = {node for node, *_ in ends}
+    seen = {
+        (node, start["epoch"]): start["ms_max"]
+        for node in nodes & {*rows}
+        for start in rows[node].group_by("epoch").aggregate([("ms", "max")]).to_pylist()
+    }
+    for (node, epoch, table, from_ms, why), to_ms in ends.items():
+        end_ms = to_ms or seen.get((node, epoch))
+        end = until if end_ms is None else at_ms(max(end_ms, from_ms))
+        yield Unknown(node, table, at_ms(from_ms), end, why)
 
 
 def bad_spans(folder: Path) -> Iterator[Unknown]:

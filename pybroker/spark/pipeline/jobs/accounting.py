@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as f
 
-from pybroker.spark.pipeline.columns.minutes import Minutes, by_thing, sums, together
+from pybroker.spark.pipeline.columns.minutes import MINUTE_S, Minutes, by_thing, sums, together, zero
 from pybroker.spark.pipeline.jobs.people import foremost, size
 from pybroker.spark.pipeline.schemas import CONNECTION_1M, NODE_1M, QUEUE_1M
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Mapping, Sequence
 
     from pybroker.spark.pipeline.run import Run
 
 VHOST, USER, PUBLISHER, NODE = "vhost", "user", "publisher", "node"
+# The columns of connections with a scope's names, and with each figure.
+SCOPES: Final = {VHOST: "vhost", USER: "user", PUBLISHER: "client_name"}
+FIGURES: Final = {"published": "publish", "delivered": "deliver", "octets_in": "recv_oct", "octets_out": "send_oct"}
 # Everything has a row at least every five minutes.
 EVERY_S: Final = 300
 
@@ -40,34 +42,57 @@ COLUMNS: Final = (
 )
 
 
-def shares(connections: "DataFrame", nodes: "DataFrame") -> "DataFrame":
+def shares(connections: Minutes, nodes: Minutes) -> list[dict[str, Any]]:
     """Return a row for each virtual host, user and publisher of a node.
 
     `connections` are connection_1m, `nodes` node_1m.
     """
-    figures = {"published": "publish", "delivered": "deliver", "octets_in": "recv_oct", "octets_out": "send_oct"}
-    messages = f.coalesce("publish", f.lit(0)) + f.coalesce("deliver", f.lit(0))
-    minutes = connections.withColumn("messages", messages)
-    every = minutes.groupBy("node", "ts").agg(f.sum("messages").alias("every")).where(f.col("every") > 0)
-    each = every.join(nodes, ["node", "ts"]).select("node", "ts", (f.col("cpu_ms") / f.col("every")).alias("each_ms"))
-    # Of a connection there are very many minutes: they are added up before anything else.
-    known = minutes.join(f.broadcast(each), ["node", "ts"], "left")
-    connection = known.groupBy("node", "conn_id", "vhost", "user", "client_name").agg(
-        *(f.sum(f.coalesce(column, f.lit(0))).alias(name) for name, column in figures.items()),
-        f.coalesce(f.sum(f.col("messages") * f.col("each_ms")), f.lit(0.0)).alias("cpu_ms"),
-    )
-    scopes = [
-        f.struct(f.lit(scope).alias("scope"), f.coalesce(column, f.lit("")).alias("name"))
-        for scope, column in ((VHOST, "vhost"), (USER, "user"), (PUBLISHER, "client_name"))
-    ]
-    return (
-        connection.withColumn("who", f.explode(f.array(*scopes)))
-        .groupBy("node", "who.scope", "who.name")
-        .agg(
-            f.count_distinct("conn_id").alias("connections"),
-            *(f.sum(name).alias(name) for name in (*figures, "cpu_ms")),
+    used = {
+        (nodes.things[n][0], at): cpu_ms
+        for rows in nodes
+        for n, at, cpu_ms in zip(*(rows[name].to_pylist() for name in ("n", "at", "cpu_ms")), strict=True)
+    }
+    parts = [_of_connections(rows, [node for node, _ in connections.things], used) for rows in connections]
+    if not parts:
+        return []
+    every = sums(pa.concat_tables(parts), ("n", *SCOPES.values()))
+    numbers: dict[str, int] = {}
+    of_connections = [numbers.setdefault(node, len(numbers)) for node, _ in connections.things]
+    every = every.append_column(NODE, pa.array(of_connections, pa.int64()).take(every["n"]))
+    found = []
+    for scope, column in SCOPES.items():
+        made = every.group_by([NODE, column]).aggregate(
+            [("n", "count_distinct"), *((name, "sum") for name in (*FIGURES, "cpu_ms"))]
         )
-    )
+        for row in made.to_pylist():
+            figures = {name: row[f"{name}_sum"] for name in (*FIGURES, "cpu_ms")}
+            who = {"node": [*numbers][row[NODE]], "scope": scope, "name": row[column]}
+            found.append({**who, "connections": row["n_count_distinct"], **figures})
+    return found
+
+
+def _of_connections(rows: pa.Table, node_of: "Sequence[str]", used: "Mapping[tuple[str, int], int | None]") -> pa.Table:
+    """Return the figures of each connection on a date; `used` has what nodes used in each minute."""
+    messages = pc.add(zero(rows, "publish"), zero(rows, "deliver"))
+    names: dict[str, int] = {}
+    numbers = pa.array([names.setdefault(node, len(names)) for node in node_of], pa.int64())
+    # One number stands for a minute of a node.
+    minute = pc.add(pc.multiply(pc.divide(rows["at"], MINUTE_S), len(names)), numbers.take(rows["n"]))
+    every = sums(pa.table({"minute": minute, "messages": messages}), ("minute",))
+    known = [*names]
+    each_ms = []
+    for number, count in zip(every["minute"].to_pylist(), every["messages"].to_pylist(), strict=True):
+        begin, node = divmod(number, len(names))
+        cpu_ms = used.get((known[node], begin * MINUTE_S))
+        each_ms.append(cpu_ms / count if count and cpu_ms is not None else 0.0)
+    share = pa.array(each_ms, pa.float64()).take(pc.index_in(minute, value_set=every["minute"].combine_chunks()))
+    made = {
+        "n": rows["n"],
+        **{column: pc.fill_null(rows[column], "") for column in SCOPES.values()},
+        **{name: zero(rows, column) for name, column in FIGURES.items()},
+        "cpu_ms": pc.multiply(messages.cast(pa.float64()), share),
+    }
+    return sums(pa.table(made), ("n", *SCOPES.values()))
 
 
 def peaks(minutes: Minutes) -> list[dict[str, Any]]:
@@ -91,9 +116,13 @@ def peaks(minutes: Minutes) -> list[dict[str, Any]]:
 
 def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
-    nodes = run.read(NODE_1M)
-    used = {(row.node, row.scope, row.name): row.asDict() for row in shares(run.read(CONNECTION_1M), nodes).collect()}
-    totals = {row.node: row.cpu_ms or 0 for row in nodes.groupBy("node").agg(f.sum("cpu_ms").alias("cpu_ms")).collect()}
+    connections = run.minutes(CONNECTION_1M, (*FIGURES.values(), *SCOPES.values()))
+    found = shares(connections, run.minutes(NODE_1M, ("cpu_ms",)))
+    used = {(one["node"], one["scope"], one["name"]): one for one in found}
+    totals: dict[str, int] = {}
+    for rows in run.rows(NODE_1M, ("node", "cpu_ms")):
+        for row in by_thing(rows, {"cpu_ms": ("cpu_ms", "sum")}, ("node",)).to_pylist():
+            totals[row["node"]] = totals.get(row["node"], 0) + (row["cpu_ms"] or 0)
     for node, cpu_ms in totals.items():
         mine = sum(one["cpu_ms"] for one in used.values() if (one["node"], one["scope"]) == (node, USER))
         used[node, NODE, node] = {"node": node, "scope": NODE, "name": node, "cpu_ms": max(0.0, cpu_ms - mine)}
@@ -107,16 +136,16 @@ def run(run: "Run") -> dict[str, Any]:
         one = used.setdefault((node, VHOST, vhost), {"node": node, "scope": VHOST, "name": vhost})
         one |= {name: row[name] for name in ("peak_backlog", "peak_octets")}
     rank = (VHOST, USER, PUBLISHER, NODE)
-    found = sorted(
+    ranked = sorted(
         used.values(), key=lambda one: (rank.index(one["scope"]), -one.get("cpu_s", 0), one["name"], one["node"])
     )
-    rows = [[one.get(name) for name, _ in COLUMNS] for one in found]
+    shown = [[one.get(name) for name, _ in COLUMNS] for one in ranked]
     summary: list[tuple[str, Any]] = [
-        (f"{scope}s", len({one["name"] for one in found if one["scope"] == scope})) for scope in rank[:3]
+        (f"{scope}s", len({one["name"] for one in ranked if one["scope"] == scope})) for scope in rank[:3]
     ]
     summary.append(("seconds of processor time", round(sum(totals.values()) / 1000, 1)))
-    told = foremost(advice(one) for one in found if one["scope"] == USER)
-    return run.report("accounting", COLUMNS, rows, details={"connections", "node"}, summary=summary, advice=told)
+    told = foremost(advice(one) for one in ranked if one["scope"] == USER)
+    return run.report("accounting", COLUMNS, shown, details={"connections", "node"}, summary=summary, advice=told)
 
 
 def advice(one: dict[str, Any]) -> str:

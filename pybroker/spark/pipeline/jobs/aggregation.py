@@ -25,7 +25,7 @@ BACK_S: Final = 10
 HOUR_S: Final = 3_600
 DAY_S: Final = 86_400
 # So many rows are worked on together, and so many are read together, which takes less memory.
-ROWS_MAX: Final = 100_000
+ROWS_MAX: Final = 25_000
 READ_ROWS_MAX: Final = 400_000
 BEGIN: Final = "begin"
 # A column of connections: the cause of the flow control that an interval had, if it had any.
@@ -70,9 +70,11 @@ def make(span: Span, recipe: Recipe, number: str) -> None:
     """Make the folder that a date of the table is to be replaced by; without any rows there is none."""
     made = pa.concat_tables([recipe.table.empty_table(), *_made(span, recipe)])
     newest = bounds(made)[1] if made.num_rows else span.begin
+    # The end of a date that goes on is soon another.
+    hot = newest if newest + timedelta(seconds=recipe.unit_s) < span.end else None
     mine = span.new.with_name(f"{span.new.name}.{uuid.uuid4().hex}")
     order = [*recipe.by, "ts"]
-    stage(span.here, mine, made, order, number, since=span.begin, hot=newest)
+    stage(span.here, mine, made, order, number, since=span.begin, hot=hot)
     place(mine, span.new)
     shutil.rmtree(mine, ignore_errors=True)
     del made

@@ -6,26 +6,28 @@ seen last; one that is still set has no end.
 
 from datetime import date, datetime, timedelta
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Window, functions as f
 
-from pybroker.spark.pipeline.columns.minutes import Minutes, foremost
+from pybroker.spark.pipeline.columns import nodes
+from pybroker.spark.pipeline.columns.minutes import Minutes, by_thing, foremost
 from pybroker.spark.pipeline.jobs import blocked, people
-from pybroker.spark.pipeline.run import iso, milliseconds, utc
-from pybroker.spark.pipeline.schemas import ALARM_EVENT, BLOCK_EVENT, CONNECTION_1M, NODE_1M, NODE_SAMPLE, QUEUE_1M
+from pybroker.spark.pipeline.run import iso, milliseconds
+from pybroker.spark.pipeline.schemas import ALARM_EVENT, NODE_1M, NODE_SAMPLE, QUEUE_1M
 from pybroker.verdicts import meanings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, Row
-
+    from pybroker.spark.pipeline.jobs.blocked import Block
     from pybroker.spark.pipeline.run import Run
 
-ALARM: Final = ("node", "resource", "alarm_node", "set_at")
+EVENT: Final = ("node", "epoch", "resource", "alarm_node", "action", "used", "limit")
+# The column of samples with what is short, and its worst value.
+GAUGES: Final = {"memory": ("mem_used", "max"), "disk": ("disk_free", "min")}
 # In which a queue may have grown so that memory became short.
 BEFORE_S: Final = 600
 GROWERS: Final = 3
@@ -51,67 +53,89 @@ COLUMNS: Final = (
 )
 
 
-def pair(events: "DataFrame", samples: "DataFrame") -> "DataFrame":
-    """Return begin and end of each alarm; `samples` of the nodes say when a start of one was seen last."""
-    order = Window.partitionBy("node", "resource", "alarm_node").orderBy("ts", f.col("action") == "set")
-    seen = samples.groupBy("node", "epoch").agg(f.max("ts").alias("seen_at"))
-    newest = Window.partitionBy("node")
-    seen = seen.withColumn("newest", f.max("epoch").over(newest))
-    following = events.withColumn("next_action", f.lead("action").over(order))
-    following = following.withColumn("next_ts", f.lead("ts").over(order)).withColumn(
-        "next_epoch", f.lead("epoch").over(order)
-    )
-    known = following.where(f.col("action") == "set").join(f.broadcast(seen), ["node", "epoch"], "left")
-    cleared = (f.col("next_action") == "clear") & (f.col("next_epoch") == f.col("epoch"))
-    restarted = f.col("newest") > f.col("epoch")
-    return known.select(
-        "node",
-        "epoch",
-        "resource",
-        "alarm_node",
-        f.col("ts").alias("set_at"),
-        f.when(cleared, f.col("next_ts")).when(restarted, f.greatest("seen_at", "ts")).alias("cleared_at"),
-        f.when(cleared, "clear").when(restarted, "restart").otherwise("still set").alias("ended_by"),
-        "used",
-        "limit",
-    )
+class Alarm(NamedTuple):
+    """Begin and end of an alarm."""
+
+    node: str
+    resource: str
+    alarm_node: str
+    set_at: datetime
+    cleared_at: datetime | None
+    ended_by: str
+    used: int
+    limit: int
+
+    def lasts_at(self, begin_ms: int, end_ms: int) -> tuple[int, int]:
+        """Return which part of a span, in ms since 1970, it is set for; the end is before the begin if none is."""
+        cleared_ms = end_ms if self.cleared_at is None else milliseconds(self.cleared_at)
+        return max(begin_ms, milliseconds(self.set_at)), min(end_ms, cleared_ms)
 
 
-def worst(alarms: "DataFrame", samples: "DataFrame") -> "DataFrame":
-    """Return how far each went: most memory used, least disk space free."""
-    a, s = alarms.alias("a"), samples.alias("s")
-    during = (f.col("s.ts") >= f.col("a.set_at")) & (f.col("s.ts") <= f.coalesce("a.cleared_at", "s.ts"))
-    joined = f.broadcast(a).join(s, (f.col("a.node") == f.col("s.node")) & during)
-    mem, disk = f.max("s.mem_used"), f.min("s.disk_free")
-    return joined.groupBy(*(f.col(f"a.{name}").alias(name) for name in ALARM)).agg(
-        f.when(f.col("resource") == "memory", mem).when(f.col("resource") == "disk", disk).alias("worst")
-    )
+def pair(events: "Iterable[Mapping[str, Any]]", samples: "Mapping[str, pa.Table]") -> list[Alarm]:
+    """Return begin and end of each alarm, in their order; `samples` of nodes say when a start of one was seen last."""
+    seen = {
+        (node, start["epoch"]): start["ts_max"]
+        for node, rows in samples.items()
+        for start in rows.group_by("epoch").aggregate([("ts", "max")]).to_pylist()
+    }
+    newest: dict[str, int] = {}
+    for node, epoch in seen:
+        newest[node] = max(newest.get(node, epoch), epoch)
+    by_resource: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for row in events:
+        by_resource.setdefault((row["node"], row["resource"], row["alarm_node"]), []).append(row)
+    found = []
+    for (node, resource, alarm_node), mine in by_resource.items():
+        mine.sort(key=lambda row: (row["ts"], row["action"] == "set"))
+        for row, following in zip_longest(mine, mine[1:]):
+            if row["action"] != "set":
+                continue
+            cleared_at, ended_by, epoch = None, "still set", row["epoch"]
+            if following and following["action"] == "clear" and following["epoch"] == epoch:
+                cleared_at, ended_by = following["ts"], "clear"
+            elif (node, epoch) in seen and newest[node] > epoch:
+                cleared_at, ended_by = max(seen[node, epoch], row["ts"]), "restart"
+            alarm = (node, resource, alarm_node, row["ts"], cleared_at, ended_by, row["used"], row["limit"])
+            found.append(Alarm(*alarm))
+    return sorted(found, key=lambda alarm: (alarm.set_at, alarm.node, alarm.resource))
 
 
-def held(alarms: "DataFrame", found: "DataFrame") -> "DataFrame":
-    """Return how many connections each held, and for how many seconds; `found` are blocks."""
-    a, b = alarms.alias("a"), found.alias("b")
-    begin = f.greatest("a.set_at", "b.began")
-    end = f.least(f.coalesce("a.cleared_at", "b.ended"), f.col("b.ended"))
-    # An alarm is set a moment before it holds anybody, and lets them go one after the other.
-    overlap = (f.col("a.node") == f.col("b.node")) & f.contains("b.reason", "a.resource") & (begin <= end)
-    joined = f.broadcast(a).join(b, overlap)
-    return joined.groupBy(*(f.col(f"a.{name}").alias(name) for name in ALARM)).agg(
-        f.count_distinct("b.conn_id").alias("blocked_connections"),
-        f.round(f.sum(f.unix_millis(end) - f.unix_millis(begin)) / 1000, 3).alias("blocked_s"),
-    )
+def worst(alarm: Alarm, samples: pa.Table | None) -> int | None:
+    """Return how far it went: most memory used, least disk space free; `samples` are those of its node."""
+    if samples is None or alarm.resource not in GAUGES:
+        return None
+    column, how = GAUGES[alarm.resource]
+    ts = samples.schema.field("ts").type
+    during = pc.greater_equal(samples["ts"], pa.scalar(alarm.set_at, ts))
+    if alarm.cleared_at:
+        during = pc.and_(during, pc.less_equal(samples["ts"], pa.scalar(alarm.cleared_at, ts)))
+    found: int | None = pc.min_max(samples[column].filter(during))[how].as_py()
+    return found
 
 
-def growers(alarms: "Sequence[Row]", minutes: Minutes) -> dict[tuple[Any, ...], str]:
+def held(alarm: Alarm, blocks: "Iterable[Block]") -> tuple[int, float]:
+    """Return how many connections it held, and for how many seconds."""
+    connections, held_ms = set(), 0
+    for block in blocks:
+        if block.node == alarm.node and alarm.resource in (block.reason or ""):
+            begin_ms, end_ms = alarm.lasts_at(block.began_ms, block.ended_ms)
+            # An alarm is set a moment before it holds anybody, and lets them go one after the other.
+            if begin_ms <= end_ms:
+                connections.add(block.conn_id)
+                held_ms += end_ms - begin_ms
+    return len(connections), held_ms / 1_000
+
+
+def growers(alarms: "Sequence[Alarm]", minutes: Minutes) -> dict[tuple[Any, ...], str]:
     """Return for each alarm the queues whose bodies grew most in the minutes before."""
     parts: dict[tuple[Any, ...], list[pa.Table]] = {}
     for rows in minutes:
         for alarm in alarms:
-            set_s = utc(alarm.set_at).timestamp()
+            set_s = alarm.set_at.timestamp()
             is_before = pc.and_(pc.less_equal(rows["at"], set_s), pc.greater_equal(rows["at"], set_s - BEFORE_S))
             found = rows.filter(is_before)
             if found.num_rows:
-                parts.setdefault(tuple(alarm[name] for name in ALARM), []).append(found)
+                parts.setdefault(alarm[:4], []).append(found)
     told: dict[tuple[Any, ...], str] = {}
     for key, found in parts.items():
         together = pa.concat_tables(found)
@@ -131,10 +155,9 @@ def growers(alarms: "Sequence[Row]", minutes: Minutes) -> dict[tuple[Any, ...], 
     return told
 
 
-def _dates(alarms: "Sequence[Row]") -> set[date]:
+def _dates(alarms: "Sequence[Alarm]") -> set[date]:
     """Return the dates of the minutes before these alarms."""
-    times = [utc(alarm.set_at) for alarm in alarms]
-    return {when.date() for time in times for when in (time, time - timedelta(seconds=BEFORE_S))}
+    return {when.date() for each in alarms for when in (each.set_at, each.set_at - timedelta(seconds=BEFORE_S))}
 
 
 class Told(NamedTuple):
@@ -155,51 +178,43 @@ class Told(NamedTuple):
 
 
 def explain(
-    paired: "DataFrame", samples: "DataFrame", found: "DataFrame", minutes: "Callable[[set[date]], Minutes]"
+    alarms: "Sequence[Alarm]",
+    samples: "Mapping[str, pa.Table]",
+    blocks: "Sequence[Block]",
+    minutes: "Callable[[set[date]], Minutes]",
 ) -> list[Told]:
-    """Return what there is to say of each alarm, in their order; they are few, so it is put together here.
-
-    `minutes` returns those of queues on some dates.
-    """
-    rows = paired.orderBy("set_at", "node", "resource").limit(ALARMS_MAX).collect()
-    if not rows:
-        return []
-    spark = paired.sparkSession
-    few = spark.createDataFrame(rows, paired.schema)
-    far, holding = (
-        {tuple(row[name] for name in ALARM): row for row in frame.collect()}
-        for frame in (worst(few, samples), held(few, found))
-    )
-    grown = growers(rows, minutes(_dates(rows)))
-    keys = [tuple(row[name] for name in ALARM) for row in rows]
-    return [_tell(row, far.get(key), holding.get(key), grown.get(key, "")) for row, key in zip(rows, keys, strict=True)]
+    """Return what there is to say of each alarm, in their order; `minutes` returns those of queues on some dates."""
+    grown = growers(alarms, minutes(_dates(alarms))) if alarms else {}
+    return [
+        _tell(each, worst(each, samples.get(each.node)), held(each, blocks), grown.get(each[:4], "")) for each in alarms
+    ]
 
 
-def _tell(row: "Row", far: "Row | None", holding: "Row | None", grown: str) -> Told:
-    extreme = min if row.resource == "disk" else max
-    reached = row.used if far is None or far.worst is None else extreme(row.used, far.worst)
-    lasted = None if row.cleared_at is None else round((row.cleared_at - row.set_at).total_seconds(), 3)
+def _tell(alarm: Alarm, far: int | None, holding: tuple[int, float], grown: str) -> Told:
+    extreme = min if alarm.resource == "disk" else max
+    lasted = None if alarm.cleared_at is None else round((alarm.cleared_at - alarm.set_at).total_seconds(), 3)
     return Told(
-        row.resource,
-        row.set_at,
-        row.cleared_at,
+        alarm.resource,
+        alarm.set_at,
+        alarm.cleared_at,
         lasted,
-        row.ended_by,
-        row.used,
-        row.limit,
-        reached,
-        0 if holding is None else holding.blocked_connections,
-        0.0 if holding is None else holding.blocked_s,
+        alarm.ended_by,
+        alarm.used,
+        alarm.limit,
+        alarm.used if far is None else extreme(alarm.used, far),
+        *holding,
         grown,
-        row.node,
+        alarm.node,
     )
 
 
 def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
-    samples, minutes = run.read(NODE_SAMPLE), run.read(CONNECTION_1M)
-    found = blocked.blocks(run.read(BLOCK_EVENT), minutes, run.window.until)
-    rows = explain(pair(run.read(ALARM_EVENT), samples), samples, found, partial(_minutes, run))
+    samples = nodes.together(run.rows(NODE_SAMPLE, ("node", "epoch", "mem_used", "disk_free")))
+    events = [row for rows in run.rows(ALARM_EVENT, EVENT) for row in rows.to_pylist()]
+    alarms = pair(events, samples)[:ALARMS_MAX]
+    found = blocked.blocks_of(run, run.window.until) if alarms else []
+    rows = explain(alarms, samples, found, partial(_minutes, run))
     ended = [row.duration_s for row in rows if row.ended_by == "clear" and row.duration_s is not None]
     summary = [
         ("alarms", len(rows)),
@@ -207,7 +222,7 @@ def run(run: "Run") -> dict[str, Any]:
         ("seconds to clear, on average", round(sum(ended) / len(ended), 1) if ended else None),
         ("seconds of the longest", max((row.duration_s for row in rows if row.duration_s is not None), default=None)),
     ]
-    plots = [plot for plot in (_plot(run, rows, resource) for resource in ("memory", "disk")) if plot]
+    plots = [plot for plot in (_plot(run, rows, resource) for resource in GAUGES) if plot]
     return run.report(
         "alarms", COLUMNS, rows, summary=summary, plots=plots, advice=people.foremost(map(_advice, reversed(rows)))
     )
@@ -220,23 +235,25 @@ def _minutes(run: "Run", dates: set[date]) -> Minutes:
 def _plot(run: "Run", rows: list[Told], resource: str) -> dict[str, Any] | None:
     """Return memory or disk over time, with its limit and the alarms."""
     column, limit = ("mem_used_max", "mem_limit") if resource == "memory" else ("disk_free_min", "disk_limit")
-    bucket_s = run.bucket_s
-    begin = f.timestamp_seconds(f.floor(f.unix_timestamp("ts") / bucket_s) * bucket_s)
-    gauge = f.max(column) if resource == "memory" else f.min(column)
-    points = (
-        run.read(NODE_1M)
-        .where(f.col(column).isNotNull())
-        .groupBy("node", begin.alias("at"))
-        .agg(gauge.alias("value"), f.max(limit).alias("limit"))
-        .orderBy("node", "at")
-        .collect()
-    )
+    how, extreme = GAUGES[resource][1], min if resource == "disk" else max
+    minutes, bucket_s = run.minutes(NODE_1M, (column, limit)), run.bucket_s
+    points: dict[tuple[str, int], tuple[int, int]] = {}
+    for found in minutes:
+        seen = found.filter(pc.is_valid(found[column]))
+        at = pc.multiply(pc.divide(seen["at"], bucket_s), bucket_s)
+        values = pa.table({"n": seen["n"], "at": at, "value": seen[column], "limit": seen[limit]})
+        made = {"value": ("value", how), "limit": ("limit", "max")}
+        for row in by_thing(values, made, ("n", "at")).to_pylist():
+            key, value, marked = (minutes.things[row["n"]][0], row["at"]), row["value"], row["limit"]
+            # A point may begin on one date and end on the next.
+            before = points.get(key, (value, marked))
+            points[key] = extreme(value, before[0]), max(marked, before[1])
     if not points:
         return None
     lines: dict[str, list[list[int]]] = {}
-    for row in points:
-        lines.setdefault(row.node, []).append([milliseconds(row["at"]), row.value])
-        lines.setdefault(f"limit of {row.node}", []).append([milliseconds(row["at"]), row.limit])
+    for (node, begin_s), (value, marked) in sorted(points.items()):
+        lines.setdefault(node, []).append([begin_s * 1_000, value])
+        lines.setdefault(f"limit of {node}", []).append([begin_s * 1_000, marked])
     end = milliseconds(run.window.until)
     bands = [
         [milliseconds(row.set_at), milliseconds(row.cleared_at) if row.cleared_at else end]

@@ -5,11 +5,16 @@ Candidates are replayed over the history: how often each would have set the alar
 alarm holds publishers, memory grows no further; so if a limit was reached, the need is reported as "at least".
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from collections import deque
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import Window, functions as f
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pybroker.humanize import counted
+from pybroker.spark.pipeline.columns import nodes
+from pybroker.spark.pipeline.columns.codes import shifted
 from pybroker.spark.pipeline.jobs import limit_advice
 from pybroker.spark.pipeline.jobs.limit_advice import DISK_LIMITS, HISTORY_S_MIN, MIB, STEP, WATERMARK_MAX, Choice
 from pybroker.spark.pipeline.run import iso
@@ -18,13 +23,15 @@ from pybroker.spark.pipeline.schemas import NODE_SAMPLE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyspark.sql import Column, DataFrame, Row
-
     from pybroker.spark.pipeline.run import Run
 
 REACTION_S: Final = 600
 # A sample stands for the time to the next one, but not for a night in which the node did not run.
 SAMPLE_MS_MAX: Final = 60_000
+READ: Final = (
+    *("node", "mem_used", "mem_limit", "mem_total", "watermark", "paging_ratio"),
+    *("disk_free", "disk_limit"),
+)
 WATERMARKS: Final = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 COLUMNS: Final = (
@@ -40,66 +47,100 @@ COLUMNS: Final = (
 )
 
 
-def replay(samples: "DataFrame", candidates: "DataFrame") -> "DataFrame":
-    """Return how often and for how long each would have been exceeded.
-
-    `candidates` have node, resource and limit in octets; `samples` are node_sample.
+class Need(NamedTuple):
+    """A node's history: how much there is of it, memory and disk space at worst, and how fast they changed within the
+    time to react; the limits are the last ones.
     """
-    timed = samples.withColumn("lasted_ms", _lasted_ms())
-    short = f.when(f.col("resource") == "memory", f.col("mem_used") > f.col("octets")).otherwise(
-        f.coalesce(f.col("disk_free") < f.col("octets"), f.lit(False))
+
+    node: str
+    seen_from: datetime
+    seen_until: datetime
+    samples: int
+    seen_s: float
+    mem_peak: int
+    mem_p999: int
+    rise: int
+    was_limited: bool
+    mem_limit: int
+    mem_total: int
+    watermark: float | None
+    paging_ratio: float | None
+    disk_limit: int
+    disk_last: int | None
+    disk_least: int | None
+    fall: int | None
+
+
+class Tried(NamedTuple):
+    """How often a candidate would have set the alarm, and for how long."""
+
+    fired: int
+    seconds: float
+
+
+def replay(samples: pa.Table, resource: str, octets: int) -> Tried:
+    """Return how often and for how long a limit would have been exceeded; `samples` are a node's, in their order."""
+    is_memory = resource == "memory"
+    exceeds = pc.greater(samples["mem_used"], octets) if is_memory else pc.less(samples["disk_free"], octets)
+    short = pc.fill_null(exceeds, False).combine_chunks()
+    begins = pc.and_(short, pc.invert(pc.fill_null(shifted(short), False)))
+    ms = pc.sum(pc.if_else(short, _lasted_ms(samples), 0)).as_py() or 0
+    return Tried(pc.sum(begins).as_py() or 0, (ms + 50) // 100 / 10)
+
+
+def _lasted_ms(samples: pa.Table) -> pa.Array:
+    """Return for how long each sample stands."""
+    ms = pc.divide(samples["ts"].cast(pa.int64()), 1_000).combine_chunks()
+    following = pa.concat_arrays([ms.slice(1), ms.slice(len(ms) - 1)])
+    # The last one stands for nothing.
+    return pc.min_element_wise(pc.subtract(following, ms), SAMPLE_MS_MAX)
+
+
+def need(node: str, samples: pa.Table) -> Need:
+    """Return what a node needed, by its samples in their order."""
+    used, free = samples["mem_used"], samples["disk_free"]
+    free_limits, times = pc.min_max(free), pc.min_max(samples["ts"])
+    last = samples.slice(samples.num_rows - 1).to_pylist()[0]
+    known = pc.sort_indices(used).slice(0, samples.num_rows - used.null_count)
+    # The value that so many of all are no more than.
+    rank = max(1, -(-len(known) * 999 // 1_000))
+    return Need(
+        node=node,
+        seen_from=times["min"].as_py(),
+        seen_until=times["max"].as_py(),
+        samples=samples.num_rows,
+        seen_s=pc.sum(_lasted_ms(samples)).as_py() / 1_000,
+        mem_peak=pc.max(used).as_py(),
+        mem_p999=used[known[rank - 1].as_py()].as_py(),
+        rise=_fastest(samples, "mem_used") or 0,
+        was_limited=bool(pc.any(pc.greater(used, samples["mem_limit"])).as_py()),
+        **{name: last[name] for name in ("mem_limit", "mem_total", "watermark", "paging_ratio", "disk_limit")},
+        disk_last=last["disk_free"],
+        disk_least=free_limits["min"].as_py(),
+        fall=_fastest(samples, "disk_free", falls=True),
     )
-    tried = timed.join(f.broadcast(candidates), "node").withColumn("short", short)
-    each = Window.partitionBy("node", "resource", "octets").orderBy("ts")
-    begins = f.col("short") & ~f.coalesce(f.lag("short").over(each), f.lit(False))
-    return (
-        tried.withColumn("begins", begins)
-        .groupBy("node", "resource", "octets")
-        .agg(
-            f.sum(f.col("begins").cast("int")).alias("fired"),
-            f.round(f.sum(f.when(f.col("short"), f.col("lasted_ms")).otherwise(0)) / 1000, 1).alias("seconds"),
-        )
-    )
 
 
-def _lasted_ms() -> "Column":
-    """Return for how long a sample stands."""
-    order = Window.partitionBy("node").orderBy("ts")
-    # The last one stands for nothing. (`least` passes over what is null.)
-    lasted = f.unix_millis(f.lead("ts").over(order)) - f.unix_millis("ts")
-    return f.least(f.coalesce(lasted, f.lit(0)), f.lit(SAMPLE_MS_MAX))
+def _fastest(samples: pa.Table, name: str, *, falls: bool = False) -> int | None:
+    """Return by how much a column rose, or fell, within the time to react at most; None without any value."""
+    values = pc.negate(samples[name]) if falls else samples[name]
+    second = pc.divide(samples["ts"].cast(pa.int64()), 1_000_000)
+    rows = pa.table({"at": second, "value": values}).filter(pc.is_valid(values))
+    ends = rows.group_by("at", use_threads=False).aggregate([("value", "min"), ("value", "max")])
+    least: deque[tuple[int, int]] = deque()
+    fastest = None
+    for at, low, high in zip(*(ends[each].to_pylist() for each in ("at", "value_min", "value_max")), strict=True):
+        # The lowest of the time before, and after it those that are the lowest once it is too old.
+        while least and least[-1][1] >= low:
+            least.pop()
+        least.append((at, low))
+        while least[0][0] < at - REACTION_S:
+            least.popleft()
+        fastest = max(fastest or 0, high - least[0][1])
+    return fastest
 
 
-def needs(samples: "DataFrame") -> "DataFrame":
-    """Return for each node what was used and free at worst, how fast that changed within the time to react, and how
-    much history says so.
-    """
-    before = Window.partitionBy("node").orderBy(f.unix_timestamp("ts")).rangeBetween(-REACTION_S, 0)
-    moving = samples.withColumn("rise", f.col("mem_used") - f.min("mem_used").over(before)).withColumn(
-        "fall", f.max("disk_free").over(before) - f.col("disk_free")
-    )
-    last = [
-        f.max_by(name, "ts").alias(name)
-        for name in ("mem_total", "mem_limit", "watermark", "disk_limit", "paging_ratio")
-    ]
-    timed = moving.withColumn("lasted_ms", _lasted_ms())
-    return timed.groupBy("node").agg(
-        f.min("ts").alias("seen_from"),
-        f.max("ts").alias("seen_until"),
-        f.count("ts").alias("samples"),
-        (f.sum("lasted_ms") / 1000).alias("seen_s"),
-        f.max_by("disk_free", "ts").alias("disk_last"),
-        f.max("mem_used").alias("mem_peak"),
-        f.percentile_approx("mem_used", 0.999, 10_000).alias("mem_p999"),
-        f.max("rise").alias("rise"),
-        f.min("disk_free").alias("disk_least"),
-        f.max("fall").alias("fall"),
-        f.max(f.col("mem_used") > f.col("mem_limit")).alias("was_limited"),
-        *last,
-    )
-
-
-def candidates(need: "Row", wanted: "Mapping[str, Choice]") -> list[tuple[str, str, int, bool, bool, str]]:
+def candidates(need: Need, wanted: "Mapping[str, Choice]") -> list[tuple[str, str, int, bool, bool, str]]:
     """Return what is tried on a node: resource, label, octets, in force, recommended, command."""
     tried: dict[tuple[str, int], str] = {}
     for part in WATERMARKS:
@@ -122,34 +163,29 @@ def candidates(need: "Row", wanted: "Mapping[str, Choice]") -> list[tuple[str, s
 
 def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
-    samples = run.read(NODE_SAMPLE)
-    found = needs(samples).orderBy("node").collect()
+    samples = nodes.together(run.rows(NODE_SAMPLE, READ))
+    found = [need(node, mine) for node, mine in samples.items()]
     rows, advice, summary = [], [], [("nodes", len(found))]
     plots = []
-    for need in found:
-        wanted = {"memory": limit_advice.memory(need)}
-        if need.disk_least is not None:
-            wanted["disk"] = limit_advice.disk(need)
-        tried = candidates(need, wanted)
-        limits = run.spark.createDataFrame(
-            [(need.node, resource, octets) for resource, _, octets, *_ in tried],
-            "node STRING, resource STRING, octets BIGINT",
-        )
-        figures = {(row.resource, row.octets): row for row in replay(samples, limits).collect()}
-        for resource, label, octets, in_force, chosen, command in tried:
-            one = figures[resource, octets]
-            rows.append((resource, label, octets, one.fired, one.seconds, in_force, chosen, command, need.node))
+    for each in found:
+        wanted = {"memory": limit_advice.memory(each)}
+        if each.disk_least is not None:
+            wanted["disk"] = limit_advice.disk(each)
+        figures = {}
+        for resource, label, octets, in_force, chosen, command in candidates(each, wanted):
+            one = figures[resource, octets] = replay(samples[each.node], resource, octets)
+            rows.append((resource, label, octets, one.fired, one.seconds, in_force, chosen, command, each.node))
         # Of a single node there is no need to say which.
-        place = f"{need.node}: " if len(found) > 1 else ""
-        advice += [f"{place}{sentence}" for sentence in _advice(need, wanted, figures)]
-        summary += [(f"{place}{label}", value) for label, value in _summary(need)]
-        plots += [_plot(rows, need.node, resource) for resource in ("memory", "disk")]
+        place = f"{each.node}: " if len(found) > 1 else ""
+        advice += [f"{place}{sentence}" for sentence in _advice(each, wanted, figures)]
+        summary += [(f"{place}{label}", value) for label, value in _summary(each)]
+        plots += [_plot(rows, each.node, resource) for resource in ("memory", "disk")]
     return run.report(
         "capacity", COLUMNS, rows, summary=summary, advice=advice, plots=[plot for plot in plots if plot["bars"]]
     )
 
 
-def _summary(need: "Row") -> list[tuple[str, Any]]:
+def _summary(need: Need) -> list[tuple[str, Any]]:
     seen = f"{counted(need.samples, 'sample')}, {_span(need.seen_s)} of it seen"
     history = f"{iso(need.seen_from)} to {iso(need.seen_until)}, {seen}"
     told = [
@@ -167,7 +203,7 @@ def _summary(need: "Row") -> list[tuple[str, Any]]:
     return told
 
 
-def _advice(need: "Row", wanted: dict[str, Choice], figures: "Mapping[tuple[str, int], Row]") -> list[str]:
+def _advice(need: Need, wanted: dict[str, Choice], figures: "Mapping[tuple[str, int], Tried]") -> list[str]:
     told = []
     if not limit_advice.is_enough(need):
         seen = f"{_span(need.seen_s)} of history ({counted(need.samples, 'sample')})"

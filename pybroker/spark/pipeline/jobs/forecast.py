@@ -8,9 +8,10 @@ gauge to where it was not in these hours: what comes and goes is no trend.
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import functions as f
+import pyarrow.compute as pc
 
 from pybroker.humanize import counted, lasting
+from pybroker.spark.pipeline.columns.minutes import MINUTE_S, Minutes
 from pybroker.spark.pipeline.jobs import backlog, levels
 from pybroker.spark.pipeline.jobs.backlog import LONG_S
 from pybroker.spark.pipeline.jobs.levels import GONE_S, TREND_S, Recent
@@ -20,14 +21,13 @@ from pybroker.spark.pipeline.schemas import NODE_1M
 from pybroker.verdicts import meanings, words
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
-
     from pybroker.spark.pipeline.run import Run
 
 DAY_S: Final = 86_400
 # A trend that moved less than this part of the limit is none.
 MOVED: Final = 0.01
 BAD: Final = words("forecast")
+NODE_READ: Final = ("mem_used_max", "mem_limit", "disk_free_min", "disk_limit")
 
 COLUMNS: Final = (
     ("resource", "memory, disk, messages or octets (of ready messages in a queue)"),
@@ -136,27 +136,43 @@ def _leads(gauge: Gauge, line: Trend) -> bool:
     return line.until_s - line.since_s >= LONG_S or sign * current > max(before, default=-float("inf"))
 
 
-def of_nodes(minutes: "DataFrame", until: datetime) -> "list[Row]":
-    """Return for each node its recent points and last limits; `minutes` are node_1m."""
-    at = f.unix_timestamp("ts") + 30
-    point = f.struct(at.alias("at"), f.col("mem_used_max").alias("memory"), f.col("disk_free_min").alias("disk"))
-    found = minutes.where(f.col("ts") >= f.lit(until) - f.expr(f"INTERVAL {TREND_S} SECONDS")).groupBy("node")
-    return found.agg(
-        f.sort_array(f.collect_list(point)).alias("points"),
-        *(f.max_by(name, "ts").alias(name) for name in ("mem_limit", "disk_limit")),
-    ).collect()
+class Node(NamedTuple):
+    """A node: its recent points, (seconds since 1970, memory used, disk space free), and its last limits."""
+
+    name: str
+    points: list[tuple[float, int, int | None]]
+    mem_limit: int
+    disk_limit: int
 
 
-def gauges(nodes: "list[Row]", queues: list[Recent]) -> "list[tuple[Gauge, float]]":
+def of_nodes(minutes: Minutes, until: datetime) -> list[Node]:
+    """Return each node that was seen recently; `minutes` are node_1m."""
+    begin_s = until.timestamp() - TREND_S
+    found: dict[int, list[dict[str, Any]]] = {}
+    for rows in minutes:
+        for row in rows.filter(pc.greater_equal(rows["at"], begin_s)).to_pylist():
+            found.setdefault(row["n"], []).append(row)
+    return [
+        Node(
+            minutes.things[n][0],
+            [(row["at"] + MINUTE_S / 2, row["mem_used_max"], row["disk_free_min"]) for row in rows],
+            rows[-1]["mem_limit"],
+            rows[-1]["disk_limit"],
+        )
+        for n, rows in found.items()
+    ]
+
+
+def gauges(nodes: list[Node], queues: list[Recent]) -> "list[tuple[Gauge, float]]":
     """Return what is forecast, with the time up to which it is known; queues that are gone are not."""
     found, seen = [], {}
-    for row in nodes:
-        used = [(float(each["at"]), each.memory) for each in row.points]
-        seen[row.node] = until_s = used[-1][0]
-        found.append((Gauge("memory", row.node, used, row.mem_limit), until_s))
-        free = [(float(each["at"]), each.disk) for each in row.points if each.disk is not None]
+    for each in nodes:
+        used: list[Point] = [(at, memory) for at, memory, _ in each.points]
+        seen[each.name] = until_s = used[-1][0]
+        found.append((Gauge("memory", each.name, used, each.mem_limit), until_s))
+        free: list[Point] = [(at, disk) for at, _, disk in each.points if disk is not None]
         if free:
-            found.append((Gauge("disk", row.node, free, row.disk_limit, falls=True), until_s))
+            found.append((Gauge("disk", each.name, free, each.disk_limit, falls=True), until_s))
     for queue in queues:
         last = queue.points[-1].at
         node, vhost, name = queue.key
@@ -175,7 +191,8 @@ def gauges(nodes: "list[Row]", queues: list[Recent]) -> "list[tuple[Gauge, float
 def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
     until = run.window.until
-    known = gauges(of_nodes(run.read(NODE_1M), until), levels.recent_of(run))
+    dates = levels.recent_dates(until)
+    known = gauges(of_nodes(run.minutes(NODE_1M, NODE_READ, dates), until), levels.recent_of(run))
     found = [forecast(gauge, until_s) for gauge, until_s in known]
     rank = {word: n for n, word in enumerate((*BAD, "later"))}
     found.sort(key=lambda each: (rank.get(each.verdict, len(rank)), each.reached_in_s or 0, *each[:3], each.node))

@@ -1,7 +1,7 @@
 """Levels of queues: what their minutes in a window come to, how they were at the end, and their recent points."""
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -278,8 +278,12 @@ def seen_in(minutes: Minutes) -> dict[str, int]:
 def recent_of(run: "Run", wanted: "Collection[QueueKey] | None" = None) -> list[Recent]:
     """Return the queues of a run that moved, or the wanted ones."""
     until = run.window.until
-    dates = {until.date(), (until - timedelta(seconds=TREND_S)).date()}
-    return recent(run.minutes(QUEUE_1M, POINT_COLUMNS, dates), until, wanted)
+    return recent(run.minutes(QUEUE_1M, POINT_COLUMNS, recent_dates(until)), until, wanted)
+
+
+def recent_dates(until: datetime) -> set[date]:
+    """Return the dates of the minutes that trends are made of."""
+    return {until.date(), (until - timedelta(seconds=TREND_S)).date()}
 
 
 def _at(seconds: float) -> datetime:

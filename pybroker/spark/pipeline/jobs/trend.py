@@ -135,7 +135,10 @@ def _break(points: list[Point]) -> int | None:
 def _deviation(sums: list[Sums], begin: int, end: int) -> float:
     """Return the sum of squared deviations from the best line through points [begin, end)."""
     n = end - begin
-    x, y, xx, xy, yy = (b - a for a, b in zip(sums[begin], sums[end], strict=True))
+    # Called some hundred times for each queue: no loop over the five.
+    x0, y0, xx0, xy0, yy0 = sums[begin]
+    x, y, xx, xy, yy = sums[end]
+    x, y, xx, xy, yy = x - x0, y - y0, xx - xx0, xy - xy0, yy - yy0
     spread = xx - x * x / n
     along = xy - x * y / n
     return max(0.0, yy - y * y / n - (along * along / spread if spread else 0.0))

@@ -10,16 +10,16 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import functions as f
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from pybroker.spark.pipeline.columns.minutes import sums
 from pybroker.spark.pipeline.jobs.people import foremost
-from pybroker.spark.pipeline.run import iso, utc
+from pybroker.spark.pipeline.run import Window, iso
 from pybroker.spark.pipeline.schemas import QUEUE_1H, TRACE_EVENT
 from pybroker.verdicts import meanings
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from pybroker.spark.pipeline.run import Run
 
 QUEUE: Final = ("node", "vhost", "queue")
@@ -76,32 +76,40 @@ def hours(until: datetime) -> list[datetime]:
     return [end - n * HOUR for n in range(HOURS, 0, -1)]
 
 
-def measures(by_hour: "DataFrame", losses: "DataFrame", begins: Iterable[datetime]) -> "DataFrame":
-    """Return rows of node, vhost, queue, hour, ready, rejected and dead letters by reason, in these hours.
+def measures(
+    by_hour: "Iterable[pa.Table]", losses: "Iterable[pa.Table]", begins: Iterable[datetime]
+) -> list[dict[str, Any]]:
+    """Return rows of node, vhost, queue, ts, ready_max, rejected and dead letters by reason, in these hours.
 
     `by_hour` are queue_1h, `losses` trace_event.
     """
-    wanted = f.col("ts").isin([*begins])
-    rows = by_hour.where(wanted).select(
-        *QUEUE, "ts", f.col("ready_max").alias("ready"), f.coalesce("rejected", f.lit(0)).alias("rejected")
-    )
-    dead = losses.where(f.col("kind") == "dead_letter").withColumn("ts", f.date_trunc("hour", "ts")).where(wanted)
-    by_reason = dead.groupBy(*QUEUE, "ts", "reason").agg(f.sum("count").alias("count"))
-    letters = by_reason.groupBy(*QUEUE, "ts").agg(
-        f.map_from_entries(f.collect_list(f.struct("reason", "count"))).alias("dead")
-    )
-    return rows.join(letters, [*QUEUE, "ts"], "left")
+    wanted = pa.array([*begins], pa.timestamp("us", "UTC"))
+    dead: dict[tuple[Any, ...], dict[str, int]] = {}
+    for rows in losses:
+        letters = rows.filter(pc.equal(rows["kind"], "dead_letter"))
+        begin = pc.floor_temporal(letters["ts"], unit="hour")
+        letters = letters.set_column(letters.column_names.index("ts"), "ts", begin)
+        letters = letters.filter(pc.is_in(letters["ts"], value_set=wanted)).select([*QUEUE, "ts", "reason", "count"])
+        for row in sums(letters, (*QUEUE, "ts", "reason")).to_pylist():
+            reasons = dead.setdefault(tuple(row[name] for name in (*QUEUE, "ts")), {})
+            reasons[row["reason"]] = reasons.get(row["reason"], 0) + row["count"]
+    found = []
+    for rows in by_hour:
+        for row in rows.filter(pc.is_in(rows["ts"], value_set=wanted)).to_pylist():
+            letters_of = dead.get(tuple(row[name] for name in (*QUEUE, "ts")), {})
+            found.append({**row, "rejected": row["rejected"] or 0, "dead": letters_of})
+    return found
 
 
-def by_measure(rows: Iterable[Any]) -> dict[Key, dict[datetime, float]]:
+def by_measure(rows: Iterable[Mapping[str, Any]]) -> dict[Key, dict[datetime, float]]:
     """Return the values by queue and measure, and by hour. In an hour with a row, what has no count is zero."""
     found: dict[Key, dict[datetime, float]] = {}
     seen: dict[tuple[str, str, str], list[datetime]] = {}
     for row in rows:
-        queue, hour = (row.node, row.vhost, row.queue), utc(row.ts)
+        queue, hour = (row["node"], row["vhost"], row["queue"]), row["ts"]
         seen.setdefault(queue, []).append(hour)
-        values = {LAG: row.ready, REJECTED: row.rejected}
-        values |= {DEAD + reason: count for reason, count in (row.dead or {}).items()}
+        values = {LAG: row["ready_max"], REJECTED: row["rejected"]}
+        values |= {DEAD + reason: count for reason, count in row["dead"].items()}
         for measure, value in values.items():
             found.setdefault((*queue, measure), {})[hour] = value or 0
     return {key: {hour: values.get(hour, 0) for hour in seen[key[:3]]} for key, values in found.items()}
@@ -124,8 +132,10 @@ def run(run: "Run") -> dict[str, Any]:
     begins = hours(run.window.until)
     every = [begin - n * WEEK for begin in begins for n in range(WEEKS + 1)]
     dates = {begin.date() for begin in every}
-    by_hour, losses = (run.warehouse.read(run.spark, table, dates) for table in (QUEUE_1H, TRACE_EVENT))
-    known = by_measure(measures(by_hour, losses, every).collect())
+    whole = run._replace(window=Window(min(every), run.window.until))
+    by_hour = whole.rows(QUEUE_1H, (*QUEUE, "ready_max", "rejected"), dates)
+    losses = whole.rows(TRACE_EVENT, (*QUEUE, "kind", "reason", "count"), dates)
+    known = by_measure(measures(by_hour, losses, every))
     rows: list[list[Any]] = []
     plots: list[tuple[float, dict[str, Any]]] = []
     for (node, vhost, queue, measure), values in known.items():

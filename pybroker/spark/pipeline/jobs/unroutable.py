@@ -1,16 +1,18 @@
 """unroutable: what goes nowhere, and what died? By way, with what would catch it."""
 
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import functions as f
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from pybroker.spark.pipeline.columns.minutes import MICROSECONDS, by_thing, sums
 from pybroker.spark.pipeline.jobs.people import foremost
-from pybroker.spark.pipeline.run import milliseconds
 from pybroker.spark.pipeline.schemas import TRACE_EVENT
 from pybroker.verdicts import meanings
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from collections.abc import Iterable, Sequence
 
     from pybroker.spark.pipeline.run import Run
 
@@ -36,32 +38,68 @@ COLUMNS: Final = (
 )
 
 
-def unroutable(events: "DataFrame", days: float) -> "DataFrame":
+class Way(NamedTuple):
+    """A way in which messages were lost: the fields are COLUMNS."""
+
+    kind: str
+    reason: str
+    vhost: str
+    exchange: str
+    routing_key: str
+    queue: str
+    messages: int
+    returned: int
+    octets: int
+    per_day: float
+    first_at: datetime
+    last_at: datetime
+    has_ae: bool | None
+    node: str
+
+
+def unroutable(dates: "Iterable[pa.Table]", days: float) -> list[Way]:
     """Return a row for each way in which messages were lost: unroutable ones first, then by their number."""
-    found = events.groupBy(*WAY).agg(
-        f.sum("count").alias("messages"),
-        f.sum(f.when(f.col("returned"), f.col("count")).otherwise(0)).alias("returned"),
-        f.sum("size").alias("octets"),
-        f.min("ts").alias("first_at"),
-        f.max("ts").alias("last_at"),
-        f.max_by("has_ae", "ts").alias("has_ae"),
-    )
-    rows = found.withColumn("per_day", f.round(f.col("messages") / f.lit(days), 1))
-    order = (f.col("kind") != "unroutable", f.col("messages").desc(), *WAY)
-    return rows.select(*(name for name, _ in COLUMNS)).orderBy(*order)
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for rows in dates:
+        returned = pc.if_else(pc.fill_null(rows["returned"], False), rows["count"], 0)
+        ordered = rows.set_column(rows.column_names.index("returned"), "returned", returned).sort_by("ts")
+        sums = {name: (name, "sum") for name in ("count", "returned", "size")}
+        made = {**sums, "first_at": ("ts", "min"), "last_at": ("ts", "max"), "has_ae": ("has_ae", "last")}
+        for row in by_thing(ordered, made, WAY).to_pylist():
+            one = found.setdefault(tuple(row[name] for name in WAY), {**row, **dict.fromkeys(sums, 0)})
+            one |= {name: one[name] + (row[name] or 0) for name in sums}
+            one |= {"last_at": row["last_at"], "has_ae": row["has_ae"]}
+    ways = [
+        Way(
+            **{name: one[name] for name in (*WAY, "returned", "first_at", "last_at", "has_ae")},
+            messages=one["count"],
+            octets=one["size"],
+            per_day=round(one["count"] / days, 1),
+        )
+        for one in found.values()
+    ]
+    return sorted(ways, key=lambda way: (way.kind != "unroutable", -way.messages, *(getattr(way, n) for n in WAY)))
 
 
-def over_time(events: "DataFrame", bucket_s: int) -> "DataFrame":
-    """Return how many messages were lost, by kind, in each bucket of time."""
-    begin = f.timestamp_seconds(f.floor(f.unix_timestamp("ts") / bucket_s) * bucket_s)
-    return events.groupBy("kind", begin.alias("at")).agg(f.sum("count").alias("messages")).orderBy("kind", "at")
+def over_time(dates: "Iterable[pa.Table]", bucket_s: int) -> dict[tuple[str, int], int]:
+    """Return how many messages were lost, by kind, in each bucket of time: by its begin, in seconds since 1970."""
+    found: dict[tuple[str, int], int] = {}
+    for rows in dates:
+        second = pc.divide(rows["ts"].cast(pa.int64()), MICROSECONDS)
+        at = pc.multiply(pc.divide(second, bucket_s), bucket_s)
+        lost = pa.table({"kind": rows["kind"], "at": at, "count": rows["count"]})
+        for row in sums(lost, ("kind", "at")).to_pylist():
+            key = (row["kind"], row["at"])
+            found[key] = found.get(key, 0) + (row["count"] or 0)
+    return dict(sorted(found.items()))
 
 
 def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
-    events = run.read(TRACE_EVENT)
+    names = (*WAY, "count", "returned", "size", "has_ae")
+    events = [rows for rows in run.rows(TRACE_EVENT, names) if rows.num_rows]
     days = max((run.window.until - run.window.since).total_seconds() / 86_400, 1 / 24)
-    found = unroutable(events, days).collect()
+    found = unroutable(events, days)
     nowhere = [row for row in found if row.kind == "unroutable"]
     summary = [
         ("messages that went nowhere", sum(row.messages for row in nowhere)),
@@ -76,14 +114,14 @@ def run(run: "Run") -> dict[str, Any]:
     return run.report("unroutable", COLUMNS, found, details=DETAILS, summary=summary, plots=plots, advice=advice)
 
 
-def _plots(run: "Run", events: "DataFrame") -> list[dict[str, Any]]:
+def _plots(run: "Run", events: "Sequence[pa.Table]") -> list[dict[str, Any]]:
     """Return what was lost over time; where nothing was there is no point, so zeros are put around each."""
     step = run.bucket_s * 1000
     lines: dict[str, dict[int, int]] = {}
-    for row in over_time(events, run.bucket_s).collect():
-        at = milliseconds(row["at"])
-        line = lines.setdefault(row.kind, {})
-        line[at] = row.messages
+    for (kind, begin_s), messages in over_time(events, run.bucket_s).items():
+        at = begin_s * 1_000
+        line = lines.setdefault(kind, {})
+        line[at] = messages
         line.setdefault(at - step, 0)
         line.setdefault(at + step, 0)
     for kind, line in lines.items():
@@ -95,7 +133,7 @@ def _plots(run: "Run", events: "DataFrame") -> list[dict[str, Any]]:
     return [{"kind": "lines", "title": "Messages lost", "unit": unit, "series": series}]
 
 
-def _advice(row: "Row") -> str:
+def _advice(row: Way) -> str:
     place = f"vhost '{row.vhost}'"
     if not row.exchange:
         return f"{row.messages} messages to queue '{row.routing_key}' in {place}, which does not exist: declare it"

@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
+pytest.importorskip("pyspark")
+
 from pybroker.spark.pipeline.coverage import coverage
 from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.schemas import GAP, NODE_SAMPLE
 from pybroker.spark.pipeline.tables import Warehouse
 from tests.spark.pipeline.jobs.rows import NOON, at, put
-
-pytestmark = pytest.mark.spark
 
 HOUR = Window(NOON, NOON + timedelta(hours=1))
 
@@ -24,8 +24,7 @@ def write(warehouse, table, rows):
     put(warehouse, table, *({"epoch": 1, **row} for row in rows))
 
 
-@pytest.mark.slow
-def test_holes_gaps_and_a_node_that_ended_are_told_of(spark, warehouse, tmp_path):
+def test_holes_gaps_and_a_node_that_ended_are_told_of(warehouse, tmp_path):
     seconds = [*range(0, 300, 10), *range(500, 900, 10)]
     one = [{"ts": at(0, second), "seq": second, "interval_ms": 10_000, "node": "one"} for second in seconds]
     two = [{"ts": at(0, s), "seq": s, "interval_ms": 10_000, "node": "two"} for s in range(0, 600, 10)]
@@ -35,7 +34,7 @@ def test_holes_gaps_and_a_node_that_ended_are_told_of(spark, warehouse, tmp_path
     gap = {"ts": at(10), "node": "one", "from_ms": from_ms, "to_ms": from_ms + 30_000}
     gaps = [{"table": "queue_sample", "why": "disk"}, {"table": "queue_sample", "why": "unheard-of"}]
     write(warehouse, GAP, [{**gap, **each} for each in gaps])
-    run = Run(spark, warehouse, tmp_path, HOUR)
+    run = Run(None, warehouse, tmp_path, HOUR)
     found = run.coverage
     assert (found.seen_from, found.seen_until) == (NOON, NOON + timedelta(seconds=890))
     ten = "from 2026-01-05 12:10:00 to 2026-01-05 12:10:30 (30 s)"

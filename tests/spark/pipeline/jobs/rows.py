@@ -12,13 +12,6 @@ def at(minute, second=0):
     return NOON + timedelta(minutes=minute, seconds=second)
 
 
-def frame(spark, table, *rows, **everywhere):
-    """Return rows as a frame of a table."""
-    struct = table.struct()
-    full = [{**dict.fromkeys(struct.names), "node": "n", **everywhere, **row} for row in rows]
-    return spark.createDataFrame([tuple(row[name] for name in struct.names) for row in full], struct)
-
-
 def arrow(table, *rows, **everywhere):
     """Return rows as they are in the files of a table."""
     pa = pytest.importorskip("pyarrow")

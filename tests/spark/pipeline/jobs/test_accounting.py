@@ -1,16 +1,17 @@
 """Accounting: the node's processor time is shared out by messages, minute by minute."""
 
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("pyspark")
 
 from pybroker.spark.pipeline.jobs import accounting
 from pybroker.spark.pipeline.schemas import CONNECTION_1M, NODE_1M, QUEUE_1M
-from tests.spark.pipeline.jobs.rows import at, frame, minutes
+from tests.spark.pipeline.jobs.rows import at, minutes
 
 
-@pytest.mark.spark
-def test_processor_time_is_shared_out_by_messages_in_each_minute(spark):
+def test_processor_time_is_shared_out_by_messages_in_each_minute():
     def connection(minute, name, user, publish, deliver):
         facts = {"conn_id": name, "client_name": name, "user": user, "vhost": "/", "recv_oct": 100, "send_oct": 10}
         return {"ts": at(minute), **facts, "publish": publish, "deliver": deliver}
@@ -24,8 +25,8 @@ def test_processor_time_is_shared_out_by_messages_in_each_minute(spark):
         connection(2, "c", "billing", 0, None),
     ]
     nodes = [{"ts": at(n), "cpu_ms": 1_000} for n in range(4)]
-    found = accounting.shares(frame(spark, CONNECTION_1M, *rows), frame(spark, NODE_1M, *nodes)).collect()
-    told = {(row.scope, row.name): row for row in found}
+    found = accounting.shares(minutes(CONNECTION_1M, *rows), minutes(NODE_1M, *nodes))
+    told = {(row["scope"], row["name"]): SimpleNamespace(**row) for row in found}
     shop, billing, everything = told["user", "shop"], told["user", "billing"], told["vhost", "/"]
     assert (shop.cpu_ms, billing.cpu_ms, everything.cpu_ms) == (400, 1_600, 2_000)
     assert (shop.connections, shop.published, shop.delivered, shop.octets_in, shop.octets_out) == (2, 30, 10, 200, 20)

@@ -12,7 +12,7 @@ from pybroker.spark.pipeline.jobs.limit_advice import Choice
 from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.schemas import NODE_SAMPLE
 from pybroker.spark.pipeline.tables import Warehouse
-from tests.spark.pipeline.jobs.rows import NOON, at, frame
+from tests.spark.pipeline.jobs.rows import NOON, arrow, at, put
 
 MIB = 1 << 20
 
@@ -31,17 +31,12 @@ def test_of_all_candidates_the_one_to_have_alone_has_a_command():
     assert not [one for one in capacity.candidates(need, {"memory": wanted["memory"]}) if one[0] == "disk"]
 
 
-@pytest.mark.spark
-def test_a_candidate_fires_when_it_is_exceeded_not_while(spark):
+def test_a_candidate_fires_when_it_is_exceeded_not_while():
     used = [1, 5, 6, 2, 7, 1]
     rows = [{"ts": at(0, 10 * n), "epoch": 1, "mem_used": each, "disk_free": 10 - each} for n, each in enumerate(used)]
-    samples = frame(spark, NODE_SAMPLE, *rows)
-    tried = [("n", "memory", 4), ("n", "memory", 6), ("n", "memory", 9), ("n", "disk", 5), ("n", "disk", 0)]
-    candidates = spark.createDataFrame(tried, "node STRING, resource STRING, octets BIGINT")
-    found = {
-        (row.resource, row.octets): (row.fired, row.seconds) for row in capacity.replay(samples, candidates).collect()
-    }
-    assert found == {
+    samples = arrow(NODE_SAMPLE, *rows)
+    tried = [("memory", 4), ("memory", 6), ("memory", 9), ("disk", 5), ("disk", 0)]
+    assert {each: capacity.replay(samples, *each) for each in tried} == {
         ("memory", 4): (2, 30.0),
         ("memory", 6): (1, 10.0),
         ("memory", 9): (0, 0.0),
@@ -51,25 +46,24 @@ def test_a_candidate_fires_when_it_is_exceeded_not_while(spark):
 
 
 @pytest.fixture
-def told(spark, tmp_path, monkeypatch):
-    return partial(report, spark, tmp_path, monkeypatch)
+def told(tmp_path):
+    return partial(report, tmp_path)
 
 
-def report(spark, tmp_path, monkeypatch, samples):
+def report(tmp_path, samples):
     """Return the report of these samples, as (memory used, disk space free), ten seconds apart."""
     rows = [
         {"ts": at(0, 10 * n), "epoch": 1, "mem_used": used * MIB, "disk_free": free, "mem_total": 1_000 * MIB}
         for n, (used, free) in enumerate(samples)
     ]
     limits = {"mem_limit": 400 * MIB, "watermark": 0.4, "paging_ratio": 0.5, "disk_limit": 50_000_000}
-    read = frame(spark, NODE_SAMPLE, *rows, **limits)
-    monkeypatch.setattr(Run, "read", lambda _self, _table: read)
-    run = Run(spark, Warehouse(tmp_path, NOON), tmp_path, Window(NOON, NOON + timedelta(hours=1)), quiet=True)
+    warehouse = Warehouse(tmp_path, NOON)
+    put(warehouse, NODE_SAMPLE, *rows, **limits)
+    run = Run(None, warehouse, tmp_path, Window(NOON, NOON + timedelta(hours=2)), quiet=True)
     capacity.run(run)
     return json.loads((tmp_path / "_reports/capacity.json").read_text())
 
 
-@pytest.mark.spark
 def test_minutes_of_little_use_recommend_what_is_in_force(told):
     document = told([(20 + n % 2, 10**10) for n in range(31)])
     assert dict(document["summary"])["history"] == (
@@ -90,7 +84,6 @@ def test_minutes_of_little_use_recommend_what_is_in_force(told):
     ]
 
 
-@pytest.mark.spark
 def test_an_alarm_is_reason_enough_to_raise_a_limit(told):
     document = told([*[(300, 10**10)] * 361, (450, 10**10 - 80_000_000), (500, 10**10)])
     command = "pybrokerctl set_vm_memory_high_watermark 0.7"

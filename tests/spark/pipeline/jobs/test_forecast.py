@@ -7,7 +7,7 @@ import pytest
 from pybroker.spark.pipeline.jobs import forecast, levels
 from pybroker.spark.pipeline.jobs.forecast import Gauge
 from pybroker.spark.pipeline.schemas import NODE_1M, QUEUE_1M
-from tests.spark.pipeline.jobs.rows import at, frame, minutes
+from tests.spark.pipeline.jobs.rows import at, minutes
 
 MIB = 1 << 20
 HOURS = range(360)
@@ -64,8 +64,7 @@ def test_disk_space_falls_to_its_limit():
     assert forecast.advice(row) == "disk of n: 40.0 MiB, limit 50.0 MiB: less is free than required"
 
 
-@pytest.mark.spark
-def test_gauges_are_those_of_nodes_and_of_queues_that_live(spark):
+def test_gauges_are_those_of_nodes_and_of_queues_that_live():
     zero = {"vhost": "/", "unacked_last": 0, "length_max": 1_000}
     nodes = [{"ts": at(n), "mem_used_max": 5, "mem_limit": 9, "disk_free_min": 7, "disk_limit": 3} for n in range(20)]
     queues = [
@@ -76,7 +75,7 @@ def test_gauges_are_those_of_nodes_and_of_queues_that_live(spark):
     ]
     until = at(20)
     found = forecast.gauges(
-        forecast.of_nodes(frame(spark, NODE_1M, *nodes), until),
+        forecast.of_nodes(minutes(NODE_1M, *nodes), until),
         levels.recent(minutes(QUEUE_1M, *queues), until),
     )
     told = {(gauge.resource, gauge.queue): (gauge.points[-1][1], gauge.bound, gauge.falls) for gauge, _ in found}

@@ -9,7 +9,7 @@ from pybroker.spark.pipeline.jobs.trends import Expected
 from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.schemas import QUEUE_1H, TRACE_EVENT
 from pybroker.spark.pipeline.tables import Warehouse
-from tests.spark.pipeline.jobs.rows import frame
+from tests.spark.pipeline.jobs.rows import put
 
 UNTIL = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 LAST = datetime(2026, 3, 2, 8, tzinfo=UTC)
@@ -44,8 +44,7 @@ def history(queue, expected, now):
     return rows
 
 
-@pytest.mark.spark
-def test_planted_weeks(spark, tmp_path):
+def test_planted_weeks(tmp_path):
     # By day a thousand wait, and by night ten.
     def daily(hour):
         return {"ready_max": 1_000 if 8 <= hour < 18 else 10, "rejected": 3}
@@ -64,8 +63,8 @@ def test_planted_weeks(spark, tmp_path):
     losses += [{"ts": LAST - week * trends.WEEK, "reason": "expired", "count": 2, **dead} for week in range(1, 6)]
     losses += [{**losses[0], "reason": "rejected", "count": 10}]
     warehouse = Warehouse(tmp_path, UNTIL)
-    plain = {QUEUE_1H: frame(spark, QUEUE_1H, *rows), TRACE_EVENT: frame(spark, TRACE_EVENT, *losses)}
-    warehouse.read = lambda _, table, dates: plain[table]
+    put(warehouse, QUEUE_1H, *rows)
+    put(warehouse, TRACE_EVENT, *losses)
     told = []
 
     class Trends(Run):
@@ -76,7 +75,7 @@ def test_planted_weeks(spark, tmp_path):
             told.append(([dict(zip((each for each, _ in columns), row, strict=True)) for row in rows], more))
             return {}
 
-    trends.run(Trends(spark, warehouse, tmp_path, Window(UNTIL - timedelta(days=7), UNTIL)))
+    trends.run(Trends(None, warehouse, tmp_path, Window(UNTIL - timedelta(days=7), UNTIL)))
     ((found, more),) = told
     higher = {(row["queue"], row["measure"]): row for row in found if row["verdict"] == "higher"}
     assert {key: (row["value"], row["expected"], row["above"]) for key, row in higher.items()} == {
