@@ -25,6 +25,7 @@ const now = {
 	dialog: null,
 	notice: "",
 	around: null, // what surrounds each page
+	left: "", // why the session ended
 };
 let isDue = false;
 let isNew = false;
@@ -36,11 +37,14 @@ const live = new Live({
 		draw();
 	},
 	failed: (error) => {
-		if (error.status === 401 && !error.facts.error?.includes("authorised")) return leave();
+		if (error.status === 401 && !error.facts.error?.includes("authorised"))
+			return leave("The session has ended. Log in again to go on here.");
 		now.failure = error;
-		if (!error.status && !(error instanceof TypeError)) console.warn(error);
+		// A fault of the page itself.
+		if (error.status === undefined) console.error(error);
 		draw();
 	},
+	slow: draw,
 });
 
 /** What a page is given to show itself and to act. */
@@ -98,7 +102,15 @@ function draw() {
 	isDue = true;
 	requestAnimationFrame(() => {
 		isDue = false;
-		render(app, shell());
+		try {
+			render(app, shell());
+		} catch (error) {
+			// A page that cannot show what it was told; one can still go to another.
+			console.error(error);
+			live.stop();
+			Object.assign(now, { failure: error, data: undefined, dialog: null });
+			render(app, shell());
+		}
 		if (isNew && now.data !== undefined) arrive();
 	});
 }
@@ -108,6 +120,8 @@ function arrive() {
 	isNew = false;
 	document.querySelector("main").scrollTo(0, 0);
 	document.querySelector("main h1")?.focus({ preventScroll: true });
+	// In a narrow window the pages stand in a row that is longer.
+	document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 async function follow() {
@@ -144,13 +158,13 @@ async function surroundings(signal) {
 
 async function enter(name, password) {
 	now.user = await login(name, password);
-	now.page = null;
+	Object.assign(now, { page: null, left: "" });
 	await follow();
 }
 
-async function leave() {
+function leave(why = "") {
 	live.stop();
-	Object.assign(now, { user: null, page: null, data: undefined, failure: null, around: null, dialog: null });
+	Object.assign(now, { left: why, user: null, page: null, data: undefined, failure: null, around: null, dialog: null });
 	draw();
 }
 
@@ -169,9 +183,9 @@ function shell() {
 			{
 				tabindex: "-1",
 				"aria-busy": isIn && !now.failure && now.data === undefined ? "true" : null,
-				class: now.failure?.isOffline && now.data !== undefined ? "stale" : null,
+				class: now.failure && now.data !== undefined ? "stale" : null,
 			},
-			now.user === undefined ? null : isIn ? content() : loginPage(ctx, enter),
+			now.user === undefined ? null : isIn ? content() : loginPage(ctx, enter, now.left),
 		),
 		h(
 			"div",
@@ -209,7 +223,14 @@ function top(isIn) {
 }
 
 function freshness() {
-	const text = now.at ? clock(now.at) : "…";
+	const at = now.at ? clock(now.at) : "…";
+	const [kind, text] = live.isPaused
+		? ["", `Paused at ${at}`]
+		: now.failure
+			? ["bad", at]
+			: live.isSlow
+				? ["warn", `Slow answer since ${at}`]
+				: ["ok", at];
 	return h(
 		"button",
 		{
@@ -221,8 +242,8 @@ function freshness() {
 				draw();
 			},
 		},
-		h("span", { class: live.isPaused ? "dot" : now.failure ? "dot bad" : "dot ok", "aria-hidden": "true" }),
-		live.isPaused ? `Paused at ${text}` : text,
+		h("span", { class: `dot ${kind}`, "aria-hidden": "true" }),
+		text,
 	);
 }
 
@@ -289,7 +310,11 @@ function content() {
 		failed(),
 		now.page && now.data !== undefined
 			? h("div", { class: "page", key: `${now.route.page}/${now.route.args.join("/")}` }, now.page.view(ctx, now.data))
-			: !now.failure && h("p", { class: "quiet loading", role: "status" }, "Loading …"),
+			: !now.failure && h(
+					"p",
+					{ class: "quiet loading", role: "status" },
+					live.isSlow ? "Still loading: the node is slow to answer …" : "Loading …",
+				),
 	];
 }
 
@@ -297,23 +322,35 @@ function failed() {
 	const { failure } = now;
 	if (!failure) return null;
 	if (failure.isOffline) {
-		const text = now.at
+		const text = now.data
 			? `The node has not answered since ${clock(now.at)}. The figures below are the last ones; it is asked again every 2 seconds.`
 			: "The node does not answer. It is asked again every 2 seconds.";
 		return h("div", { class: "banner bad", role: "alert" }, h("strong", null, "No answer"), h("p", null, text));
 	}
-	if (failure.status === 404)
-		return h(
-			"div",
-			{ class: "banner", role: "alert" },
-			h("strong", null, "Not found"),
-			h("p", null, "It does not exist, or not any more."),
-		);
+	if (failure.status === 404) return gone();
 	return h(
 		"div",
 		{ class: "banner bad", role: "alert" },
 		h("strong", null, failure.status ? "Refused" : "Error"),
 		h("p", null, failure.message),
+	);
+}
+
+/** Say that there is no such thing, or not any more. */
+function gone() {
+	const name = now.route.args.at(-1);
+	return h(
+		"div",
+		{ class: "banner", role: "alert" },
+		h("strong", null, now.data === undefined ? "Not found" : "Gone"),
+		h(
+			"p",
+			null,
+			now.data === undefined
+				? "It does not exist, or not any more."
+				: `It was there at ${clock(now.at)}. The figures below are the last ones.`,
+			name && ctx.may("administrator") && [" ", h("a", { href: link("audit", [], { name }) }, "Look into the audit log")],
+		),
 	);
 }
 

@@ -176,6 +176,11 @@ class Page:
         self.run("document.activeElement.select?.()")
         self.call("Input.insertText", text=value)
 
+    def attach(self, selector: str, path: Path) -> None:
+        """Choose a file in a field."""
+        field = self.call("Runtime.evaluate", expression=f"document.querySelector({json.dumps(selector)})")["result"]
+        self.call("DOM.setFileInputFiles", files=[str(path)], objectId=field["objectId"])
+
     def click(self, selector: str) -> None:
         self.run(f"document.querySelector({json.dumps(selector)}).click()")
 

@@ -1,5 +1,6 @@
-"""A browser, and a node with its web interface, for the tests of one module."""
+"""A browser, and a node with its web interface, for all tests of the folder."""
 
+import json
 import tempfile
 import time
 import urllib.request
@@ -12,7 +13,7 @@ from tests.http.interface.browser import PROGRAM, Browser
 from tests.ports import free_port
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser():
     if PROGRAM is None:
         pytest.skip("there is no Chromium on this machine")
@@ -46,7 +47,7 @@ class Site:
                 return
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def site():
     # pytest's own folders have names longer than a socket's path may be.
     with tempfile.TemporaryDirectory(prefix="site") as name:
@@ -58,7 +59,7 @@ def site():
             found.daemon.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def _page(browser, site):
     found = browser.page()
     found.log_in(site.address)
@@ -73,3 +74,13 @@ def page(_page, site):
     yield _page
     assert _page.complaints == []
     assert [each for each in _page.requests if not each.startswith((site.address, "about:", "data:", "blob:"))] == []
+
+
+@pytest.fixture
+def node(site):
+    """Return what pybrokerctl lists, as rows by column."""
+
+    def rows(*words):
+        return json.loads(site.daemon.ctl(*words, "--formatter", "json"))
+
+    return rows

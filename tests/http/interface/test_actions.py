@@ -2,43 +2,10 @@
 
 import json
 
-import pytest
-
-from tests.http.interface.test_pages import go, of
+from tests.http.interface.steps import answer, go, of, press, submit
 
 NAME = "a/b <i>"
 QUEUE = of("queues", "/", NAME)
-
-
-@pytest.fixture
-def node(site):
-    """Return what pybrokerctl lists, as rows by column."""
-
-    def rows(*words):
-        return json.loads(site.daemon.ctl(*words, "--formatter", "json"))
-
-    return rows
-
-
-def press(page, label):
-    """Press a button of the page, by its label."""
-    page.wait("!document.querySelector('dialog')")
-    button = f"[...document.querySelectorAll('main button')].find((one) => one.innerText === {json.dumps(label)})"
-    page.wait(button)
-    page.run(f"{button}.click()")
-
-
-def answer(page, **values):
-    """Fill in the dialog that is asked by, and confirm it."""
-    page.wait("document.querySelector('dialog[open]')")
-    for name, value in values.items():
-        page.fill(f"dialog [name={json.dumps(name)}]", value)
-    page.click("dialog footer button:last-child")
-    page.wait("!document.querySelector('dialog')")
-
-
-def submit(page, number=0):
-    page.run(f"document.querySelectorAll('main .card form')[{number}].requestSubmit()")
 
 
 def test_the_life_of_a_queue(page, node):

@@ -5,13 +5,15 @@ import shutil
 import signal
 import subprocess
 import tarfile
-from urllib.parse import quote
+import time
 
 import pika
 import pytest
 
+from tests.http.interface.browser import WAIT_S
 from tests.http.interface.conftest import Site
 from tests.http.interface.sources import pages
+from tests.http.interface.steps import go, of, refresh
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
@@ -19,6 +21,7 @@ HOSTILE = [
     "q" * 255,
     "a/b%2Fc?d#e&f",
     "'\"</script><script>alert(1)</script>",
+    "\U0001f469\u200d\U0001f467 \x01\x1b[31m",
 ]
 
 
@@ -39,24 +42,6 @@ def channel(site):
         channel.basic_consume(name, lambda *_: None, consumer_tag=name)
     yield channel
     connection.close()
-
-
-def go(page, address):
-    """Show another page, and wait until it has its figures."""
-    page.run(
-        f"""new Promise((done) => {{
-            const wanted = {json.dumps(address)};
-            if (location.hash === wanted) return done();
-            const drawn = () => requestAnimationFrame(() => requestAnimationFrame(done));
-            addEventListener("hashchange", drawn, {{ once: true }});
-            location.hash = wanted;
-        }})"""
-    )
-    page.wait("document.querySelector('main:not([aria-busy])')")
-
-
-def of(noun, *names):
-    return f"#/{noun}/" + "/".join(quote(name, safe="") for name in names)
 
 
 def test_a_wrong_password_is_told(browser, site):
@@ -91,8 +76,9 @@ def test_every_page_shows_itself(page, name):
 
 
 @pytest.mark.usefixtures("channel")
-@pytest.mark.parametrize("name", HOSTILE, ids=["markup", "rtl", "long", "path", "script"])
+@pytest.mark.parametrize("name", HOSTILE, ids=["markup", "rtl", "long", "path", "script", "signs"])
 def test_hostile_names_are_text(page, name):
+    # RabbitMQ's advisories CVE-2026-66077, -57213, -67421: names became HTML.
     for address in (
         of("queues", "/", name),
         of("queues", "/", name) + "?tab=bindings",
@@ -103,6 +89,7 @@ def test_hostile_names_are_text(page, name):
     go(page, of("queues", "/", name))
     page.wait(f"document.querySelector('main h1')?.textContent === {json.dumps(name)}")
     assert page.run("document.querySelectorAll('main img, main script').length") == 0
+    assert page.run("document.querySelector('main').scrollWidth <= document.querySelector('main').clientWidth")
 
 
 @pytest.mark.usefixtures("channel")
@@ -134,6 +121,34 @@ def test_a_list_keeps_filter_and_order_in_its_address(page):
     assert names == sorted(names, reverse=True)
 
 
+def test_presets_choose_and_order(page, channel):
+    for name, messages in (("p.short", 1), ("p.served", 0), ("p.long", 3)):
+        channel.queue_declare(name)
+        for _ in range(messages):
+            channel.basic_publish("", name, b"x")
+    channel.basic_consume("p.served", lambda *_: None)
+
+    def rows(preset, name, expected):
+        go(page, f"#/queues?preset={preset}&name={name}")
+        names = "[...document.querySelectorAll('tbody th')].map((one) => one.textContent).join()"
+        page.wait(f"location.hash.endsWith({json.dumps(name)}) && {names} === {json.dumps(','.join(expected))}")
+
+    rows("longest", "p.", ["p.long", "p.short", "p.served"])
+    rows("old", "p.", ["p.short", "p.long"])
+    rows("unserved", "p.", ["p.long", "p.short"])
+    rows("dead", "p.", [])
+    rows("growing", "p.", [])
+    # A queue grows between two looks at it.
+    deadline = time.monotonic() + WAIT_S
+    while page.run("document.querySelector('tbody th')?.textContent") != "p.short":
+        assert time.monotonic() < deadline
+        channel.basic_publish("", "p.short", b"x")
+        refresh(page)
+        channel.connection.sleep(0.05)
+    for name in ("p.short", "p.served", "p.long"):
+        channel.queue_delete(name)
+
+
 @pytest.mark.usefixtures("channel")
 def test_the_keyboard_is_enough(page):
     go(page, "#/channels")
@@ -152,6 +167,12 @@ def test_the_keyboard_is_enough(page):
     page.wait("document.querySelector('dialog[open]')")
     page.press("Escape")
     page.wait("!document.querySelector('dialog')")
+    go(page, "#/queues")
+    page.run("document.querySelector('.menu summary').focus()")
+    page.press("Enter")
+    page.wait("document.querySelector('.menu').open")
+    page.press("Escape")
+    page.wait("!document.querySelector('.menu').open")
 
 
 @pytest.mark.usefixtures("channel")

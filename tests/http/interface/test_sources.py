@@ -51,6 +51,7 @@ def test_no_file_names_another_place(name):
 
 
 def test_the_browser_keeps_the_choice_of_colours_alone():
+    # RabbitMQ's advisories CVE-2026-67236, CVE-2017-4966: the browser kept the password.
     kept = {key for text in SCRIPTS.values() for key in re.findall(r"localStorage\.\w+\(([^,)]*)", text)}
     assert kept == {'"theme"'}
 

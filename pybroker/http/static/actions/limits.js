@@ -1,7 +1,7 @@
 // Setting and lifting limits of virtual hosts and users.
 
-import { started, vhostNames } from "../lib/act.js";
-import { get, path, put, remove } from "../lib/api.js";
+import { started, userNames, vhostNames } from "../lib/act.js";
+import { path, put, remove } from "../lib/api.js";
 import { ask } from "../lib/form.js";
 import { h } from "../lib/view.js";
 import { KINDS } from "../pages/limits.js";
@@ -9,19 +9,19 @@ import { KINDS } from "../pages/limits.js";
 const placeOf = (kind, noun, name) =>
 	kind === "vhost" ? path`/api/vhost-limits/${noun}/${name}` : path`/api/user-limits/${noun}/${name}`;
 
-/** A button that asks for the limits of a noun, or of one to choose. */
-export const setLimits = (ctx, kind, row) =>
+/** A button that asks for the limits of a `row`, {vhost or user, value}, or of one to choose. */
+export const setLimits = (ctx, kind, { row, label, isLink }) =>
 	h(
 		"button",
 		{
-			class: row ? "link" : null,
+			class: isLink ? "link" : null,
 			onclick: started(ctx, async () => {
 				const { names, noun, title } = KINDS[kind];
 				const nouns = row
 					? []
 					: kind === "vhost"
 						? await vhostNames(ctx)
-						: (await get("/api/users", { columns: "name" })).map(({ name }) => name);
+						: await userNames();
 				ask(ctx, {
 					title: row ? `Limits of ${noun} ${row[kind]}` : `Limits: ${title.toLowerCase()}`,
 					label: "Save",
@@ -58,5 +58,5 @@ export const setLimits = (ctx, kind, row) =>
 				});
 			}),
 		},
-		row ? "Change" : "Set limits …",
+		label,
 	);

@@ -19,9 +19,13 @@ export async function each(rows, noun, done, act) {
 	return text;
 }
 
+const namesOf = async (place) => (await get(place, { columns: "name" })).map(({ name }) => name);
+
+export const userNames = () => namesOf("/api/users");
+
 /** Return the names of the virtual hosts, the one that is looked at first. */
 export async function vhostNames(ctx) {
-	const names = (await get("/api/vhosts", { columns: "name" })).map(({ name }) => name);
+	const names = await namesOf("/api/vhosts");
 	const chosen = ctx.query.vhost;
 	return names.includes(chosen) ? [chosen, ...names.filter((name) => name !== chosen)] : names;
 }

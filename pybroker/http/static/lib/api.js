@@ -19,9 +19,15 @@ let token = "";
 // Path -> {tag, data}: what an answer 304 stands for.
 const answers = new Map();
 
-/** Tag for templates: a path whose values are encoded, `/` and all. */
-export const path = (texts, ...values) =>
-	String.raw({ raw: texts }, ...values.map((value) => encodeURIComponent(value)));
+/** Tag for templates: a path whose values are encoded, `/` and all. Throws Failure for names that browsers leave out. */
+export const path = (texts, ...values) => String.raw({ raw: texts }, ...values.map(encoded));
+
+function encoded(value) {
+	// Encoded or not, such a part is taken for a step in the path: the request would go elsewhere.
+	if (value === "." || value === "..")
+		throw new Failure(400, `A browser cannot ask for the name “${value}”. Use pybrokerctl for it.`);
+	return encodeURIComponent(value);
+}
 
 /** The path with parameters; those that are undefined, null or "" are left out. */
 export function withQuery(base, query = {}) {

@@ -1,4 +1,4 @@
-// Forms and questions. A field: {name, label, type, value, options, hint, required, equals, rows, min, max, full, when}.
+// Forms and questions. A field: {name, label, type, value, options, hint, placeholder, required, rows, min, max, full}.
 // Types: text, number, password, checkbox, select, area, json, file.
 
 import { h } from "./view.js";
@@ -84,22 +84,16 @@ function control(one, common) {
 		case "file":
 			return h("input", { ...common, type: "file", accept: one.accept });
 		default:
-			return h(
-				"input",
-				{
-					...common,
-					type: one.type ?? "text",
-					value: one.value ?? "",
-					min: one.min,
-					max: one.max,
-					pattern: one.pattern,
-					placeholder: one.placeholder,
-					autocomplete: one.autocomplete ?? "off",
-					spellcheck: "false",
-					list: one.choices ? `${common.id}-list` : null,
-				},
-				null,
-			);
+			return h("input", {
+				...common,
+				type: one.type ?? "text",
+				value: one.value ?? "",
+				min: one.min,
+				max: one.max,
+				placeholder: one.placeholder,
+				autocomplete: one.autocomplete ?? "off",
+				spellcheck: "false",
+			});
 	}
 }
 
@@ -153,7 +147,7 @@ export function ask(ctx, { title, text, fields = [], label, danger = false, conf
 				h(
 					"div",
 					{ class: "fields" },
-					all.map((one) => (!one.when || one.when() ? field(one, title) : null)),
+					all.map((one) => field(one, title)),
 				),
 				after?.(),
 				h("p", { class: "error", role: "alert" }, state.error),

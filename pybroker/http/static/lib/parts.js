@@ -4,17 +4,22 @@ import { count, lasting, plain } from "./format.js";
 import { link } from "./route.js";
 import { h } from "./view.js";
 
-/** Names of queues and exchanges; the default exchange has none of its own. */
-export const nameOf = (name) => (name === "" ? h("i", null, "(default)") : h("bdi", null, name));
+/** A name of anything, which has its own direction of writing. One that nobody could see is told by its code points. */
+export const nameOf = (name) =>
+	/^[\s\p{C}]+$/u.test(name)
+		? h("i", null, Array.from(name, (sign) => `U+${sign.codePointAt(0).toString(16).padStart(4, "0")}`).join(" "))
+		: h("bdi", null, name);
+/** The default exchange has no name of its own. */
+export const exchangeName = (name) => (name === "" ? h("i", null, "(default)") : nameOf(name));
 
 export const queueLink = (vhost, name) => h("a", { href: link("queues", [vhost, name]) }, nameOf(name));
 export const exchangeLink = (vhost, name) =>
-	h("a", { href: link("exchanges", [vhost, name || "amq.default"]) }, nameOf(name));
-export const vhostLink = (name) => h("a", { href: link("vhosts", [name]) }, h("bdi", null, name));
-export const userLink = (name) => (name ? h("a", { href: link("users", [name]) }, h("bdi", null, name)) : "");
+	h("a", { href: link("exchanges", [vhost, name || "amq.default"]) }, exchangeName(name));
+export const vhostLink = (name) => h("a", { href: link("vhosts", [name]) }, nameOf(name));
+export const userLink = (name) => (name ? h("a", { href: link("users", [name]) }, nameOf(name)) : "");
 export const connectionLink = (name, label = name) =>
-	h("a", { href: link("connections", [name]) }, h("bdi", null, label));
-export const channelLink = (name, label = name) => h("a", { href: link("channels", [name]) }, h("bdi", null, label));
+	h("a", { href: link("connections", [name]) }, nameOf(label));
+export const channelLink = (name, label = name) => h("a", { href: link("channels", [name]) }, nameOf(label));
 
 /** A short word about a noun, with its meaning as a tooltip. */
 export const badge = (text, title, kind = "") => h("span", { class: `badge ${kind}`.trim(), title }, text);
@@ -138,8 +143,10 @@ export const inVHost = (ctx) =>
 
 export const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
-/** What to do about something: a command, or a sentence. */
-export const toDo = (advice) =>
-	advice && (advice.startsWith("pybrokerctl ") ? h("span", null, "To mend it: ", h("code", null, advice)) : advice);
+/** What to do about something: in words, and the command at their end, if there is one. */
+export function toDo(advice) {
+	const [, words, command] = /^(|.*, or: )(pybrokerctl .*)$/s.exec(advice) ?? [null, `${advice}.`, ""];
+	return advice && h("span", null, "What to do: ", words, command && h("code", null, command));
+}
 
 export const ago = (ms) => (ms ? `${lasting(Date.now() - ms)} ago` : "");

@@ -26,6 +26,9 @@ function seen(ctx, id, value) {
 	return [...points];
 }
 
+/** The figure of this moment. */
+export const latest = (one) => one.now ?? one.points.at(-1)?.[1];
+
 /** Messages in queues, of their `totals`. */
 export const queued = (ctx, totals) =>
 	[

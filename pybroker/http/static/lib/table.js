@@ -12,26 +12,32 @@ const TYPING_MS = 250;
 const NOTHING = new Set(["0", "0/s", "0 B/s", "–"]);
 let typing = 0;
 
-const visible = (columns, query) => {
+const presetOf = (presets, query) => presets.find(({ id }) => id && id === query.preset);
+
+/** A preset shows the column that it orders by, chosen or not. */
+const visible = (columns, query, preset) => {
 	const wanted = query.cols?.split(",");
-	return columns.filter((column) => (wanted ? wanted.includes(column.id) : !column.off));
+	return columns.filter(({ id, off }) => id === preset?.by || (wanted ? wanted.includes(id) : !off));
 };
 
-const order = (columns, query) => {
-	const found = columns.find((column) => column.sort && column.id === query.sort);
-	return found ? { id: found.id, key: found.sort, down: query.desc === "1" } : null;
+/** Each preset orders from the largest figure down, until another order is asked for. */
+const order = (columns, query, preset) => {
+	const found = columns.find((column) => column.sort && column.id === (query.sort ?? preset?.by));
+	return found ? { id: found.id, key: found.sort, down: query.sort ? query.desc === "1" : true } : null;
 };
 
 /** Return the keys of a row that the visible columns show; a column `needs` what it is sorted by, or says what. */
-export function keysOf(columns, query, ...always) {
-	const shown = visible(columns, query).flatMap(({ needs, sort }) => needs ?? [sort]);
+export function keysOf(columns, query, presets, ...always) {
+	const shown = visible(columns, query, presetOf(presets, query)).flatMap(({ needs, sort }) => needs ?? [sort]);
 	return [...new Set([...always, ...shown])].join(",");
 }
 
 /** Return the parameters for a list that the node cuts into pages. */
-export function pageOf(columns, query, preset) {
-	const sorted = preset ?? order(columns, query);
+export function pageOf(columns, query, presets = []) {
+	const preset = presetOf(presets, query);
+	const sorted = order(columns, query, preset);
 	return {
+		where: preset?.where,
 		page: query.page ?? 1,
 		page_size: PAGE_SIZE,
 		pagination: "true",
@@ -85,31 +91,36 @@ function compare(one, other) {
 
 /**
  * A list with all that belongs to it. `envelope` as above; `name(row)` identifies a row in words, `key(row)` in the document.
- * `presets`: [{id, label, hint}]; `selection`: {chosen: Map, actions: [{label, run(rows), danger}]}.
+ * `presets`: [{id, label, hint, by, where, none}]: rows that meet `where`, ordered `by` a column, and what is said if there
+ * is none; the first is the list as it is. `selection`: {chosen: Map, actions: [{label, run(rows), danger}]}.
  */
 export function list(
 	ctx,
-	{ noun, nouns = `${noun}s`, columns, envelope, key, name, presets = [], selection, empty, hasRegex = true },
+	{ noun, nouns = `${noun}s`, columns, envelope, key, name, presets = [], selection, empty },
 ) {
-	const shown = visible(columns, ctx.query);
-	const isFiltered = Boolean(ctx.query.name);
+	const preset = presetOf(presets, ctx.query);
+	const shown = visible(columns, ctx.query, preset);
+	const isFiltered = Boolean(ctx.query.name || preset?.where);
 	return h(
 		"section",
 		{ class: "list", "aria-label": nouns },
-		tools(ctx, { noun, nouns, columns, shown, envelope, presets, isFiltered, hasRegex }),
+		tools(ctx, { noun, nouns, columns, shown, envelope, isFiltered }),
+		presets.length > 0 && presetBar(ctx, presets, nouns),
 		selection?.chosen.size > 0 && chosenBar(ctx, selection, noun, nouns),
 		envelope.items.length
-			? table(ctx, { caption: nouns, columns: shown, rows: envelope.items, key, name, selection, all: columns })
+			? table(ctx, { caption: nouns, columns: shown, rows: envelope.items, key, name, selection, preset })
 			: h(
 					"p",
 					{ class: "empty" },
-					isFiltered ? `No ${noun} matches “${ctx.query.name}”.` : (empty ?? `There are no ${nouns}.`),
+					ctx.query.name
+						? `No ${noun} matches “${ctx.query.name}”.`
+						: (preset?.none ?? empty ?? `There are no ${nouns}.`),
 				),
 		envelope.page_count > 1 && pager(ctx, envelope),
 	);
 }
 
-function tools(ctx, { noun, nouns, columns, shown, envelope, presets, isFiltered, hasRegex }) {
+function tools(ctx, { noun, nouns, columns, shown, envelope, isFiltered }) {
 	const total = isFiltered
 		? `${count(envelope.filtered_count)} of ${counted(envelope.total_count, noun, nouns)}`
 		: counted(envelope.total_count, noun, nouns);
@@ -133,39 +144,21 @@ function tools(ctx, { noun, nouns, columns, shown, envelope, presets, isFiltered
 					typing = setTimeout(() => ctx.replace({ name: value, page: "" }), TYPING_MS);
 				},
 			}),
-			hasRegex &&
-				h(
-					"label",
-					{ class: "check", title: "The filter is a regular expression" },
-					h("input", {
-						type: "checkbox",
-						checked: ctx.query.regex === "1",
-						onchange: (event) => ctx.replace({ regex: event.target.checked ? "1" : "", page: "" }),
-					}),
-					"Regex",
-				),
+			h(
+				"label",
+				{ class: "check", title: "The filter is a regular expression" },
+				h("input", {
+					type: "checkbox",
+					checked: ctx.query.regex === "1",
+					onchange: (event) => ctx.replace({ regex: event.target.checked ? "1" : "", page: "" }),
+				}),
+				"Regex",
+			),
 		),
 		h("span", { class: "total", role: "status" }, total),
-		presets.length > 0 &&
-			h(
-				"div",
-				{ class: "segments", role: "group", "aria-label": "Order" },
-				presets.map((preset) => {
-					const isOn = (ctx.query.preset ?? "") === preset.id;
-					return h(
-						"a",
-						{
-							href: ctx.here({ preset: preset.id, sort: "", desc: "", page: "" }),
-							title: preset.hint,
-							"aria-current": isOn ? "true" : null,
-						},
-						preset.label,
-					);
-				}),
-			),
 		h(
 			"details",
-			{ class: "menu" },
+			{ class: "menu", onkeydown: closeByEscape, onfocusout: closeBehind },
 			h("summary", null, "Columns"),
 			h(
 				"fieldset",
@@ -191,6 +184,39 @@ function tools(ctx, { noun, nouns, columns, shown, envelope, presets, isFiltered
 			),
 		),
 	);
+}
+
+/** The presets have a row of their own, so that they stay where they are pressed. */
+const presetBar = (ctx, presets, nouns) =>
+	h(
+		"div",
+		{ class: "presets" },
+		h(
+			"div",
+			{ class: "segments", role: "group", "aria-label": `Which ${nouns}` },
+			presets.map(({ id, hint, label }) =>
+				h(
+					"a",
+					{
+						href: ctx.here({ preset: id, sort: "", desc: "", page: "" }),
+						title: hint,
+						"aria-current": (ctx.query.preset ?? "") === id ? "true" : null,
+					},
+					label,
+				),
+			),
+		),
+	);
+
+function closeByEscape(event) {
+	if (event.key !== "Escape") return;
+	event.currentTarget.open = false;
+	event.currentTarget.querySelector("summary").focus();
+}
+
+/** Close a menu when the focus goes elsewhere; what holds the menu itself is focused by a click into it. */
+function closeBehind({ currentTarget: menu, relatedTarget: next }) {
+	if (next && !menu.contains(next) && !next.contains(menu)) menu.open = false;
 }
 
 function chosenBar(ctx, { chosen, actions }, noun, nouns) {
@@ -220,8 +246,8 @@ function chosenBar(ctx, { chosen, actions }, noun, nouns) {
 }
 
 /** The table alone: for small lists within a page, too. */
-export function table(ctx, { caption, columns, rows, key, name, selection, all = columns, isPlain = false }) {
-	const sorted = isPlain ? null : order(all, ctx.query);
+export function table(ctx, { caption, columns, rows, key, name, selection, preset, isPlain = false }) {
+	const sorted = isPlain ? null : order(columns, ctx.query, preset);
 	const isAll = selection && rows.every((row) => selection.chosen.has(key(row)));
 	return h(
 		"div",
@@ -251,7 +277,7 @@ export function table(ctx, { caption, columns, rows, key, name, selection, all =
 								},
 							}),
 						),
-					columns.map((column) => head(ctx, column, sorted, isPlain)),
+					columns.map((column) => head(ctx, column, sorted, preset, isPlain)),
 				),
 			),
 			h(
@@ -294,21 +320,22 @@ function choose(chosen, key, row, isChosen) {
 	else chosen.delete(key);
 }
 
-function head(ctx, column, sorted, isPlain) {
+function head(ctx, column, sorted, preset, isPlain) {
 	const className = column.num ? "num" : column.class;
 	if (!column.sort || isPlain) return h("th", { scope: "col", class: className, title: column.hint }, column.label);
 	const isThis = sorted?.id === column.id;
 	// Figures are wanted from the largest down.
 	const down = isThis ? !sorted.down : Boolean(column.num);
+	const arrow = isThis && h("span", { class: "arrow", "aria-hidden": "true" }, sorted.down ? "▾" : "▴");
 	const sortedBy = isThis ? (sorted.down ? "descending" : "ascending") : null;
 	return h(
 		"th",
 		{ scope: "col", class: className, "aria-sort": sortedBy, title: column.hint },
 		h(
 			"a",
-			{ href: ctx.here({ sort: column.id, desc: down ? "1" : "", preset: "", page: "" }) },
-			column.label,
-			h("span", { class: "arrow", "aria-hidden": "true" }, isThis ? (sorted.down ? "▾" : "▴") : ""),
+			{ href: ctx.here({ sort: column.id, desc: down ? "1" : "", preset: preset?.where ? preset.id : "", page: "" }) },
+			// Figures end where their label does.
+			column.num ? [arrow, column.label] : [column.label, arrow],
 		),
 	);
 }
@@ -320,7 +347,7 @@ function pager(ctx, { page, page_count: pages }) {
 			: h("a", { href: ctx.here({ page: number === 1 ? "" : number }), "aria-label": label }, text);
 	return h(
 		"nav",
-		{ class: "pager", "aria-label": "Pages" },
+		{ class: "pager", "aria-label": "Pages of the list" },
 		to(1, "«", page <= 1, "First page"),
 		to(page - 1, "‹", page <= 1, "Previous page"),
 		h("span", null, `Page ${count(page)} of ${count(pages)}`),

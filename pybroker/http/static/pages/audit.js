@@ -54,18 +54,26 @@ export const page = {
 							columns: [
 								{ label: "Time", cell: (one) => h("time", { datetime: one.time, title: one.time }, moment(one.time)) },
 								{ label: "Event", cell: (one) => h("b", null, one.event) },
-								{ label: "Name", class: "wrap", cell: (one) => h("bdi", null, one.name) },
-								{ label: "Virtual host", cell: (one) => (one.vhost ? vhostLink(one.vhost) : "") },
 								{
-									label: "User",
-									class: "name",
+									label: "Name",
+									class: "wrap",
 									cell: (one) => [
-										one.user.startsWith("rmq-") ? one.user : userLink(one.user),
-										one.peer && h("small", null, h("bdi", null, one.peer)),
+										h("bdi", null, one.name),
+										one.vhost && h("small", { class: "below" }, "in ", vhostLink(one.vhost)),
 									],
 								},
-								{ label: "Cause", class: "wrap", cell: (one) => one.cause },
-								{ label: "Details", class: "wrap", cell: (one) => plain(one.detail ?? "") },
+								{
+									label: "User",
+									cell: (one) => [
+										one.user.startsWith("rmq-") ? one.user : userLink(one.user),
+										one.peer && h("small", { class: "below" }, h("bdi", null, one.peer)),
+									],
+								},
+								{
+									label: "Cause and details",
+									class: "wrap",
+									cell: (one) => [one.cause, one.detail && h("small", { class: "below" }, plain(one.detail))],
+								},
 							],
 						})
 					: h("p", { class: "empty" }, "No entry fits."),

@@ -27,9 +27,10 @@ export function bindingsTable(ctx, bindings, { withSource = true, withDestinatio
 		{
 			id: "key",
 			label: "Routing key",
+			class: "wrap",
 			cell: (one) => h("bdi", { class: "code" }, one.routing_key || h("i", null, "(empty)")),
 		},
-		{ id: "arguments", label: "Arguments", cell: (one) => argumentsOf(one.arguments) },
+		{ id: "arguments", label: "Arguments", class: "wrap", cell: (one) => argumentsOf(one.arguments) },
 		extra && { id: "extra", label: h("span", { class: "sr" }, "Actions"), class: "end", cell: extra },
 	].filter(Boolean);
 	const { items } = pageHere(bindings, columns, {}, () => "");

@@ -1,12 +1,13 @@
 // One channel: what it publishes, what it consumes, and what it owes.
 
 import { path } from "../lib/api.js";
-import { chart, rangeChoice, RANGES, samplesOf } from "../lib/chart.js";
+import { chart } from "../lib/chart.js";
 import { count } from "../lib/format.js";
 import { connectionLink, facts, heading, section, state, tiles, userLink, vhostLink } from "../lib/parts.js";
+import { rangeChoice, samplesOf, SHORT_RANGES } from "../lib/ranges.js";
+import { perSecond } from "../lib/series.js";
 import { h } from "../lib/view.js";
 import { consumersTable } from "./consumers.js";
-import { perSecond } from "../lib/series.js";
 
 const MESSAGES = [
 	["publish", "Published"],
@@ -27,7 +28,7 @@ export const page = {
 			"Channel",
 			h("bdi", null, channel.name),
 			["of connection ", connectionLink(channel.connection_details.name)],
-			rangeChoice(ctx, RANGES.slice(0, 3)),
+			rangeChoice(ctx, SHORT_RANGES),
 		),
 		tiles([
 			{ label: "State", value: state(channel.state) },

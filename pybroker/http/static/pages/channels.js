@@ -36,7 +36,7 @@ const COLUMNS = [
 	{ id: "mode", label: "Mode", cell: modes },
 	{ id: "state", label: "State", sort: "state", cell: (one) => state(one.state) },
 	{ id: "consumers", label: "Consumers", sort: "consumer_count", num: true, cell: (one) => count(one.consumer_count) },
-	{ id: "prefetch", label: "Prefetch", sort: "prefetch_count", num: true, cell: (one) => count(one.prefetch_count) },
+	{ id: "prefetch", label: "Prefetch", sort: "prefetch_count", num: true, off: true, cell: (one) => count(one.prefetch_count) },
 	{
 		id: "unacked",
 		label: "Unacked",
@@ -54,7 +54,7 @@ const COLUMNS = [
 		cell: (one) => count(one.messages_unconfirmed),
 	},
 	{ id: "publish", label: "Published", sort: rateKey("publish"), num: true, cell: perSecond("publish") },
-	{ id: "confirm", label: "Confirmed", sort: rateKey("confirm"), num: true, cell: perSecond("confirm") },
+	{ id: "confirm", label: "Confirmed", sort: rateKey("confirm"), num: true, off: true, cell: perSecond("confirm") },
 	{ id: "deliver", label: "Delivered", sort: rateKey("deliver_get"), num: true, cell: perSecond("deliver_get") },
 	{ id: "ack", label: "Acked", sort: rateKey("ack"), num: true, cell: perSecond("ack") },
 	{
@@ -75,7 +75,14 @@ export const page = {
 
 	view: (ctx, envelope) => [
 		heading("", "Channels", inVHost(ctx)),
-		list(ctx, { noun: "channel", columns: COLUMNS, envelope, key: (one) => one.name, name: (one) => one.name }),
+		list(ctx, {
+			noun: "channel",
+			columns: COLUMNS,
+			envelope,
+			key: (one) => one.name,
+			name: (one) => one.name,
+			empty: "No application has a channel open here.",
+		}),
 	],
 };
 

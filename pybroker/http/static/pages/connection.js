@@ -2,10 +2,11 @@
 
 import { closeButton } from "../actions/connections.js";
 import { path } from "../lib/api.js";
-import { chart, latest, rangeChoice, RANGES, samplesOf } from "../lib/chart.js";
-import { perSecond } from "../lib/series.js";
+import { chart } from "../lib/chart.js";
 import { count, moment, octetRate, octets } from "../lib/format.js";
 import { ago, argumentsOf, facts, heading, section, state, tiles, userLink, vhostLink } from "../lib/parts.js";
+import { rangeChoice, samplesOf, SHORT_RANGES } from "../lib/ranges.js";
+import { latest, perSecond } from "../lib/series.js";
 import { h } from "../lib/view.js";
 import { channelsTable } from "./channels.js";
 import { calledOf } from "./connections.js";
@@ -34,7 +35,7 @@ export const page = {
 				"Connection",
 				h("bdi", null, connection.name),
 				calledOf(connection) && h("bdi", null, calledOf(connection)),
-				rangeChoice(ctx, RANGES.slice(0, 3)),
+				rangeChoice(ctx, SHORT_RANGES),
 				closeButton(ctx, connection),
 			),
 			tiles([

@@ -60,7 +60,7 @@ const COLUMNS = [
 		off: true,
 		cell: (one) => (one.timeout ? `${one.timeout} s` : "none"),
 	},
-	{ id: "client", label: "Client", cell: (one) => h("bdi", null, clientOf(one)) },
+	{ id: "client", label: "Client", class: "wrap wide", cell: (one) => h("bdi", null, clientOf(one)) },
 	{
 		id: "since",
 		label: "Connected",
@@ -85,6 +85,7 @@ export const page = {
 			heading("", "Connections", inVHost(ctx)),
 			list(ctx, {
 				noun: "connection",
+				empty: "No application is connected here.",
 				columns: COLUMNS,
 				envelope,
 				key: (one) => one.name,

@@ -18,7 +18,7 @@ export function consumersTable(ctx, consumers, { withQueue = true, withChannel =
 		rows: consumers,
 		key: (one) => `${one.channel_details?.name}\n${one.consumer_tag}`,
 		columns: [
-			{ label: "Tag", cell: (one) => h("bdi", null, one.consumer_tag) },
+			{ label: "Tag", class: "name", cell: (one) => h("bdi", null, one.consumer_tag) },
 			withQueue && { label: "Queue", cell: (one) => queueLink(one.queue.vhost, one.queue.name) },
 			withChannel && {
 				label: "Channel",
@@ -39,7 +39,7 @@ export function consumersTable(ctx, consumers, { withQueue = true, withChannel =
 						one.exclusive && badge("exclusive", "The only one that may consume"),
 					),
 			},
-			{ label: "Arguments", cell: (one) => argumentsOf(one.arguments) },
+			{ label: "Arguments", class: "wrap", cell: (one) => argumentsOf(one.arguments) },
 		].filter(Boolean),
 	});
 }

@@ -1,6 +1,6 @@
 // Definitions: downloaded, and imported after a look at the plan.
 
-import { download } from "../lib/act.js";
+import { download, vhostNames } from "../lib/act.js";
 import { get, path, post, withQuery } from "../lib/api.js";
 import { field } from "../lib/form.js";
 import { counted, plain } from "../lib/format.js";
@@ -13,7 +13,7 @@ const ROWS_MAX = 500;
 export const page = {
 	title: () => "Definitions",
 
-	load: async () => ({ vhosts: (await get("/api/vhosts", { columns: "name" })).map(({ name }) => name) }),
+	load: async (ctx) => ({ vhosts: await vhostNames(ctx) }),
 
 	view(ctx, { vhosts }) {
 		const state = (ctx.state.definitions ??= { error: "", file: null, vhost: "", plan: null, isBusy: false });
@@ -66,10 +66,10 @@ export const page = {
 				"Users, virtual hosts, queues, exchanges, bindings, policies and the rest of what is kept without messages.",
 			),
 			section(
-				"Of what",
+				"What to download or import",
 				h(
 					"div",
-					{ class: "fields" },
+					{ class: "fields one" },
 					field(
 						{
 							name: "vhost",

@@ -3,10 +3,11 @@
 import { bindForm, exchangeButtons, unbind } from "../actions/exchanges.js";
 import { publishPart } from "../actions/publish.js";
 import { path } from "../lib/api.js";
-import { chart, latest, rangeChoice, RANGES, samplesOf } from "../lib/chart.js";
-import { perSecond } from "../lib/series.js";
+import { chart } from "../lib/chart.js";
 import { count, rate } from "../lib/format.js";
-import { argumentsOf, facts, heading, nameOf, section, tabs, tiles, vhostLink } from "../lib/parts.js";
+import { argumentsOf, exchangeName, facts, heading, section, tabs, tiles, vhostLink } from "../lib/parts.js";
+import { rangeChoice, samplesOf, SHORT_RANGES } from "../lib/ranges.js";
+import { latest, perSecond } from "../lib/series.js";
 import { h } from "../lib/view.js";
 import { bindingsTable } from "./bindings.js";
 import { features } from "./exchanges.js";
@@ -35,9 +36,9 @@ export const page = {
 		return [
 			heading(
 				"Exchange",
-				nameOf(exchange.name),
+				exchangeName(exchange.name),
 				["in ", vhostLink(exchange.vhost), " ", features(exchange)],
-				tab === "figures" && rangeChoice(ctx, RANGES.slice(0, 3)),
+				tab === "figures" && rangeChoice(ctx, SHORT_RANGES),
 				exchangeButtons(ctx, exchange),
 			),
 			tabs(ctx, [

@@ -35,7 +35,7 @@ export const page = {
 						{ class: "inline" },
 						h("h3", null, alarm.title),
 						h("p", null, sentence(alarm.why)),
-						toDo(alarm.advice),
+						h("p", null, toDo(alarm.advice)),
 					),
 				),
 			),
@@ -90,7 +90,9 @@ async function verdict(get, place) {
 	}
 }
 
-function heldBack(ctx, { connections, left_out: more }) {
+function heldBack(ctx, { alarms, connections, left_out: more }) {
+	// The alarms above say it once for all.
+	const isTold = ({ why }) => alarms.some((alarm) => alarm.why === why);
 	if (!connections.length) return h("p", { class: "quiet" }, "None.");
 	return [
 		table(ctx, {
@@ -113,7 +115,13 @@ function heldBack(ctx, { connections, left_out: more }) {
 					label: "Why",
 					class: "wrap",
 					cell: (one) =>
-						one.causes.map((cause) => h("div", null, `It ${cause.message}: ${cause.why}. `, toDo(cause.advice))),
+						one.causes.map((cause) =>
+							h(
+								"div",
+								null,
+								isTold(cause) ? `It ${cause.message}.` : [`It ${cause.message}: ${cause.why}. `, toDo(cause.advice)],
+							),
+						),
 				},
 				{ label: "Blocked in all", num: true, cell: (one) => lasting(one.blocked_time) },
 				{ label: "Throttled in all", num: true, cell: (one) => lasting(one.flow_time) },

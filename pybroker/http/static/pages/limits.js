@@ -40,8 +40,8 @@ export const page = {
 		Object.entries(KINDS).map(([kind, { title }]) =>
 			sectionWith(
 				title,
-				setLimits(ctx, kind),
-				limitsTable(ctx, kind, found[kind], (row) => setLimits(ctx, kind, row)),
+				setLimits(ctx, kind, { label: "Set limits …" }),
+				limitsTable(ctx, kind, found[kind], (row) => setLimits(ctx, kind, { row, label: "Change", isLink: true })),
 			),
 		),
 	],

@@ -16,7 +16,7 @@ const FIELDS = [
 ];
 const state = { error: "", isBusy: false };
 
-export function loginPage(ctx, enter) {
+export function loginPage(ctx, enter, why) {
 	const onsubmit = async (event) => {
 		event.preventDefault();
 		const form = event.currentTarget;
@@ -41,6 +41,7 @@ export function loginPage(ctx, enter) {
 		"form",
 		{ class: "login card", onsubmit, key: "login" },
 		h("h1", null, "Log in"),
+		why && !state.error && h("p", { role: "status" }, why),
 		FIELDS.map((one) => field(one, "login")),
 		h("p", { class: "error", role: "alert" }, state.error),
 		h("button", { class: "primary", disabled: state.isBusy }, state.isBusy ? "Logging in …" : "Log in"),

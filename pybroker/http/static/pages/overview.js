@@ -1,10 +1,11 @@
 // Overview: what the node has, how fast it works, and what of it is used up.
 
-import { chart, latest, meter, rangeChoice, samplesOf } from "../lib/chart.js";
+import { chart } from "../lib/chart.js";
 import { count, lasting, octets, rate, rateOf } from "../lib/format.js";
 import { badge, facts, heading, section, tiles } from "../lib/parts.js";
+import { rangeChoice, samplesOf } from "../lib/ranges.js";
 import { link } from "../lib/route.js";
-import { levels, perSecond, queued } from "../lib/series.js";
+import { latest, levels, perSecond, queued } from "../lib/series.js";
 import { table } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
@@ -17,15 +18,14 @@ const MESSAGES = [
 	["return_unroutable", "Returned"],
 	["drop_unroutable", "Dropped, unroutable"],
 ];
+// What comes and goes, the counter of those that came, and of those that went.
 const CHURN = [
-	["connection_created", "Connections opened"],
-	["connection_closed", "Connections closed"],
-	["channel_created", "Channels opened"],
-	["channel_closed", "Channels closed"],
-	["queue_declared", "Queues declared"],
-	["queue_created", "Queues created"],
-	["queue_deleted", "Queues deleted"],
+	["Connections", "connection_created", "connection_closed"],
+	["Channels", "channel_created", "channel_closed"],
+	["Queues", "queue_created", "queue_deleted"],
+	["Declarations of queues", "queue_declared", ""],
 ];
+const NEARLY_FULL = 0.85;
 
 export const page = {
 	title: () => "Overview",
@@ -60,6 +60,7 @@ export const page = {
 				}),
 			),
 			nodes.map((node) => nodeParts(ctx, node, overview)),
+			nodes.length > 0 && section("Churn", churnTable(ctx, overview.churn_rates ?? {})),
 		];
 	},
 };
@@ -108,41 +109,57 @@ function nodeParts(ctx, node, overview) {
 				],
 				["Runtime", overview.erlang_full_version],
 				["Process id", node.os_pid],
-				[
-					"Listeners",
-					h(
-						"span",
-						{ class: "badges" },
-						overview.listeners.map((one) => badge(`${one.protocol} ${one.port}`, `${one.ip_address}:${one.port}`)),
-					),
-				],
+				["Listeners", h("span", { class: "badges" }, listeners(overview.listeners))],
 			]),
 		),
+		chart(ctx, {
+			id: "memory",
+			title: "Memory",
+			unit: "octets",
+			series: [
+				{ name: "Used", now: node.mem_used, points: levels(ctx, "memory", node.mem_used, node.mem_used_details) },
+			],
+		}),
+	);
+}
+
+/** How much of a limit is used: a bar with its figures in words. */
+function meter({ label, value, max, full = count, isBad = false }) {
+	const part = max ? Math.min(1, value / max) : 0;
+	return h(
+		"div",
+		{ class: `meter${isBad ? " bad" : part > NEARLY_FULL ? " warn" : ""}` },
+		h("span", null, label),
+		h("span", { class: "figures" }, `${full(value)} of ${full(max)}`),
 		h(
-			"div",
-			{ class: "stack" },
-			chart(ctx, {
-				id: "memory",
-				title: "Memory",
-				unit: "octets",
-				series: [
-					{ name: "Used", now: node.mem_used, points: levels(ctx, "memory", node.mem_used, node.mem_used_details) },
-				],
-			}),
-			section(
-				"Opened and closed",
-				table(ctx, {
-					caption: "Opened and closed",
-					isPlain: true,
-					rows: CHURN.filter(([key]) => overview.churn_rates?.[key] !== undefined),
-					key: ([key]) => key,
-					columns: [
-						{ label: "Event", cell: ([, name]) => name },
-						{ label: "In all", num: true, cell: ([key]) => count(overview.churn_rates[key]) },
-						{ label: "Now", num: true, cell: ([key]) => rate(rateOf(overview.churn_rates, key)) },
-					],
-				}),
-			),
+			"svg",
+			{ viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" },
+			h("rect", { class: "all", width: 100, height: 4 }),
+			h("rect", { class: "part", width: (100 * part).toFixed(2), height: 4 }),
 		),
 	);
+}
+
+/** A badge for each protocol and port; its tooltip has the addresses, of which there may be several. */
+function listeners(all) {
+	const addresses = Map.groupBy(all, ({ protocol, port }) => `${protocol} ${port}`);
+	return [...addresses].map(([text, ones]) => badge(text, ones.map((one) => one.ip_address).join(", ")));
+}
+
+function churnTable(ctx, churn) {
+	const figures = (key) => (churn[key] === undefined ? "" : count(churn[key]));
+	const now = (key) => (churn[key] === undefined ? "" : rate(rateOf(churn, key)));
+	return table(ctx, {
+		caption: "Churn",
+		isPlain: true,
+		rows: CHURN,
+		key: ([name]) => name,
+		columns: [
+			{ label: h("span", { class: "sr" }, "What"), cell: ([name]) => name },
+			{ label: "Opened or created", num: true, cell: ([, came]) => figures(came) },
+			{ label: "Per second", num: true, cell: ([, came]) => now(came) },
+			{ label: "Closed or deleted", num: true, cell: ([, , went]) => figures(went) },
+			{ label: "Per second", num: true, cell: ([, , went]) => now(went) },
+		],
+	});
 }

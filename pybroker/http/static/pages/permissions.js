@@ -21,9 +21,9 @@ export function permissionsTable(ctx, rows, whose, extra) {
 		key: (row) => row[whose],
 		columns: [
 			who(whose),
-			{ label: "Configure", cell: (row) => pattern(row.configure) },
-			{ label: "Write", cell: (row) => pattern(row.write) },
-			{ label: "Read", cell: (row) => pattern(row.read) },
+			{ label: "Configure", class: "wrap", cell: (row) => pattern(row.configure) },
+			{ label: "Write", class: "wrap", cell: (row) => pattern(row.write) },
+			{ label: "Read", class: "wrap", cell: (row) => pattern(row.read) },
 			last(extra),
 		].filter(Boolean),
 	});
@@ -39,8 +39,8 @@ export function topicsTable(ctx, rows, whose, extra) {
 		columns: [
 			who(whose),
 			{ label: "Exchange", cell: (row) => exchangeLink(row.vhost, row.exchange) },
-			{ label: "Write", cell: (row) => pattern(row.write) },
-			{ label: "Read", cell: (row) => pattern(row.read) },
+			{ label: "Write", class: "wrap", cell: (row) => pattern(row.write) },
+			{ label: "Read", class: "wrap", cell: (row) => pattern(row.read) },
 			last(extra),
 		].filter(Boolean),
 	});

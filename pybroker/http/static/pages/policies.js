@@ -2,7 +2,7 @@
 
 import { policyActions, setPolicy } from "../actions/policies.js";
 import { count } from "../lib/format.js";
-import { argumentsOf, heading, sectionWith, vhostLink } from "../lib/parts.js";
+import { argumentsOf, heading, nameOf, sectionWith, vhostLink } from "../lib/parts.js";
 import { table } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
@@ -48,10 +48,10 @@ function policiesTable(ctx, caption, rows, empty, extra) {
 				one.vhost.localeCompare(other.vhost) || other.priority - one.priority || one.name.localeCompare(other.name),
 		),
 		columns: [
-			{ label: "Name", class: "name", cell: (one) => h("bdi", null, one.name) },
+			{ label: "Name", class: "name", cell: (one) => nameOf(one.name) },
 			{ label: "Virtual host", cell: (one) => vhostLink(one.vhost) },
 			{ label: "Priority", num: true, cell: (one) => count(one.priority) },
-			{ label: "Pattern", cell: (one) => h("bdi", { class: "code" }, one.pattern) },
+			{ label: "Pattern", class: "wrap", cell: (one) => h("bdi", { class: "code" }, one.pattern) },
 			{ label: "Applies to", cell: (one) => one["apply-to"] },
 			{ label: "Definition", class: "wrap", cell: (one) => argumentsOf(one.definition) },
 			extra && { label: h("span", { class: "sr" }, "Actions"), class: "end", cell: extra },

@@ -6,7 +6,7 @@ import { publishPart } from "../actions/publish.js";
 import { bindForm, unbind } from "../actions/exchanges.js";
 import { queueButtons } from "../actions/queues.js";
 import { path } from "../lib/api.js";
-import { chart, rangeChoice, RANGES, samplesOf } from "../lib/chart.js";
+import { chart } from "../lib/chart.js";
 import { count, lasting, moment, octets, rate } from "../lib/format.js";
 import {
 	argumentsOf,
@@ -14,16 +14,18 @@ import {
 	exchangeLink,
 	facts,
 	heading,
+	nameOf,
 	section,
 	state,
 	tabs,
 	tiles,
 	vhostLink,
 } from "../lib/parts.js";
+import { rangeChoice, samplesOf, SHORT_RANGES } from "../lib/ranges.js";
+import { perSecond, queued } from "../lib/series.js";
 import { h } from "../lib/view.js";
 import { bindingsTable } from "./bindings.js";
 import { consumersTable } from "./consumers.js";
-import { perSecond, queued } from "../lib/series.js";
 import { features } from "./queues.js";
 
 const MESSAGES = [
@@ -50,9 +52,9 @@ export const page = {
 		return [
 			heading(
 				"Queue",
-				h("bdi", null, queue.name),
+				nameOf(queue.name),
 				["in ", vhostLink(queue.vhost), " ", features(queue)],
-				tab === "figures" && rangeChoice(ctx, RANGES.slice(0, 3)),
+				tab === "figures" && rangeChoice(ctx, SHORT_RANGES),
 				queueButtons(ctx, queue),
 			),
 			queue.paused && pausedNote(queue),
@@ -108,9 +110,9 @@ function figures(ctx, queue) {
 			{
 				label: "Head age",
 				value: lasting(queue.head_age_ms || undefined),
-				note: queue.head_age_ms ? "of the oldest ready message" : null,
+				note: queue.head_age_ms ? "oldest ready message" : null,
 			},
-			typeof queue.time_to_drain_s === "number" && {
+			queue.time_to_drain_s > 0 && {
 				label: "Empty in",
 				value: lasting(1000 * queue.time_to_drain_s),
 				note: "at the present rates",
@@ -168,6 +170,7 @@ function figures(ctx, queue) {
 					["In memory", `${count(queue.messages_ram)}, ${octets(queue.message_bytes_ram)}`],
 					["Paged out", `${count(queue.messages_paged_out)}, ${octets(queue.message_bytes_paged_out)}`],
 					["Dead letters on their way", queue.messages_dlx > 0 ? count(queue.messages_dlx) : null],
+					["Became dead letters", queue.dead_lettered > 0 ? count(queue.dead_lettered) : null],
 					["Memory of the queue", octets(queue.memory)],
 				]),
 			),

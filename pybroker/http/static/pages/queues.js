@@ -100,6 +100,15 @@ const COLUMNS = [
 	perSecond("delivered", "Delivered", "deliver_get"),
 	perSecond("acked", "Acked", "ack"),
 	perSecond("redelivered", "Redelivered", "redeliver"),
+	{
+		id: "dead",
+		label: "Dead letters",
+		sort: "dead_lettered",
+		num: true,
+		off: true,
+		hint: "Messages that left for the dead letter exchange since the node started",
+		cell: (queue) => count(queue.dead_lettered),
+	},
 	{ id: "consumers", label: "Consumers", sort: "consumers", num: true, cell: (queue) => count(queue.consumers) },
 	{
 		id: "bytes",
@@ -136,31 +145,41 @@ const COLUMNS = [
 	},
 ];
 
-// Orders that answer a question.
+// Lists that answer a question.
 const PRESETS = [
-	{ id: "", label: "By name" },
-	{ id: "longest", label: "Longest", hint: "Most messages first", key: "messages", down: true },
-	{ id: "growing", label: "Growing", hint: "Those that grow fastest first", key: "messages_details.rate", down: true },
+	{ id: "", label: "All" },
+	{ id: "longest", label: "Longest", hint: "Most messages first", by: "total" },
+	{
+		id: "growing",
+		label: "Growing",
+		hint: "Those that get longer, the fastest first",
+		by: "growth",
+		where: "messages_details.rate>0",
+		none: "No queue grows now.",
+	},
 	{
 		id: "old",
 		label: "Old head",
-		hint: "Those whose oldest message has waited longest first",
-		key: "head_age_ms",
-		down: true,
+		hint: "Those with ready messages, the longest wait first",
+		by: "age",
+		where: "head_age_ms>0",
+		none: "No queue has a ready message.",
 	},
 	{
 		id: "unserved",
 		label: "No consumer",
-		hint: "Those with the fewest consumers first",
-		key: "consumers",
-		down: false,
+		hint: "Those that nobody consumes from, most messages first",
+		by: "total",
+		where: "consumers==0",
+		none: "Each queue has a consumer.",
 	},
 	{
 		id: "dead",
 		label: "Dead letters",
-		hint: "Those with most dead letters on their way first",
-		key: "messages_dlx",
-		down: true,
+		hint: "Those whose messages became dead letters since the node started, most first",
+		by: "dead",
+		where: "dead_lettered>0",
+		none: "No message of a queue became a dead letter since the node started.",
 	},
 ];
 
@@ -168,10 +187,9 @@ export const page = {
 	title: () => "Queues",
 
 	load: (ctx, get) => {
-		const preset = PRESETS.find(({ id, key }) => key && id === ctx.query.preset);
 		const base = ctx.query.vhost ? path`/api/queues/${ctx.query.vhost}` : "/api/queues";
-		const columns = keysOf(COLUMNS, ctx.query, "name", "vhost", "messages");
-		return get(base, { ...pageOf(COLUMNS, ctx.query, preset), columns });
+		const columns = keysOf(COLUMNS, ctx.query, PRESETS, "name", "vhost", "messages");
+		return get(base, { ...pageOf(COLUMNS, ctx.query, PRESETS), columns });
 	},
 
 	view(ctx, envelope) {
@@ -183,6 +201,7 @@ export const page = {
 				columns: COLUMNS,
 				envelope,
 				presets: PRESETS,
+				empty: "There are no queues here yet. Applications declare them, or you add one.",
 				key: (queue) => `${queue.vhost}\n${queue.name}`,
 				name: (queue) => queue.name,
 				selection: { chosen, actions: bulkActions(ctx, chosen) },

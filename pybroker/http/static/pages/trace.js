@@ -1,6 +1,7 @@
 // A trace: messages are followed, event by event, until they have settled or time is up.
 
-import { get, stream } from "../lib/api.js";
+import { vhostNames } from "../lib/act.js";
+import { stream } from "../lib/api.js";
 import { field, valuesOf } from "../lib/form.js";
 import { clock } from "../lib/format.js";
 import { heading, section } from "../lib/parts.js";
@@ -22,7 +23,7 @@ const trace = { stop: null, events: [], error: "", left: 0 };
 export const page = {
 	title: () => "Trace",
 
-	load: async () => ({ vhosts: (await get("/api/vhosts", { columns: "name" })).map(({ name }) => name) }),
+	load: async (ctx) => ({ vhosts: await vhostNames(ctx) }),
 
 	view(ctx, { vhosts }) {
 		const fields = FIELDS(vhosts);
@@ -55,7 +56,15 @@ export const page = {
 					),
 				),
 			),
-			trace.events.length > 0 && h("section", { class: "list", "aria-label": "Events" }, events(ctx)),
+			trace.events.length > 0
+				? h("section", { class: "list", "aria-label": "Events" }, events(ctx))
+				: h(
+						"p",
+						{ class: "quiet" },
+						trace.stop
+							? "No such message has been published yet."
+							: "Start, then have a message published: each step of its way is shown here as it happens.",
+					),
 		];
 	},
 };

@@ -1,11 +1,11 @@
 // One user: tags, permissions, limits.
 
 import { setLimits } from "../actions/limits.js";
-import { permissionActions, setPermissions, setTopics, topicActions, userButtons } from "../actions/users.js";
+import { permissionActions, setPermissions, setTopics, topicActions } from "../actions/permissions.js";
+import { userButtons } from "../actions/users.js";
 import { path } from "../lib/api.js";
 import { limitsOf } from "../lib/format.js";
-import { facts, heading, section, sectionWith } from "../lib/parts.js";
-import { h } from "../lib/view.js";
+import { facts, heading, nameOf, sectionWith } from "../lib/parts.js";
 import { permissionsTable, topicsTable } from "./permissions.js";
 import { tagBadges, tagsOf } from "./users.js";
 
@@ -24,15 +24,15 @@ export const page = {
 	},
 
 	view: (ctx, { user, permissions, topics, limits }) => [
-		heading("User", h("bdi", null, user.name), tagBadges(user), userButtons(ctx, user, tagsOf(user))),
-		section(
+		heading("User", nameOf(user.name), tagBadges(user), userButtons(ctx, user, tagsOf(user))),
+		sectionWith(
 			"User",
+			setLimits(ctx, "user", { row: { user: user.name, value: limits }, label: "Set limits …" }),
 			facts([
 				["Password", user.password_hash ? "set" : "none: logs in with a certificate alone"],
 				["Hash", user.hashing_algorithm?.replace("rabbit_password_hashing_", "")],
 				["Most connections", limitsOf(limits, "max-connections")],
 				["Most channels", limitsOf(limits, "max-channels")],
-				["", setLimits(ctx, "user", { user: user.name, value: limits })],
 			]),
 		),
 		sectionWith(

@@ -11,6 +11,14 @@ const perSecond = (key) => (vhost) => rate(rateOf(vhost.message_stats, key));
 const stateOf = ({ cluster_state: nodes }) =>
 	Object.values(nodes ?? {}).find((word) => word !== "running") ?? "running";
 
+/** Links to lists that are confined to a virtual host; `ids` are those of pages. */
+export const linksInto = (vhost, ids) =>
+	h(
+		"span",
+		{ class: "links" },
+		ids.map((id) => h("a", { href: link(id, [], { vhost }) }, id)),
+	);
+
 const COLUMNS = [
 	{
 		id: "name",
@@ -66,12 +74,7 @@ const COLUMNS = [
 		id: "show",
 		label: "Show",
 		class: "end",
-		cell: (vhost) =>
-			[
-				["queues", "queues"],
-				["exchanges", "exchanges"],
-				["connections", "connections"],
-			].map(([id, label]) => [" ", h("a", { href: link(id, [], { vhost: vhost.name }) }, label)]),
+		cell: (vhost) => linksInto(vhost.name, ["queues", "exchanges", "connections"]),
 	},
 ];
 

@@ -1,0 +1,189 @@
+"""Orders of operators in Chromium: messages looked at, moved, redriven, traced; queues paused; definitions imported."""
+
+import json
+import time
+
+import pika
+import pytest
+
+from tests.http.interface.browser import WAIT_S
+from tests.http.interface.steps import answer, go, of, press, submit
+
+COUNTRIES = ("fr", "de", "fr")
+
+
+@pytest.fixture(scope="module")
+def client(site):
+    """A client's channel."""
+    parameters = pika.ConnectionParameters("127.0.0.1", site.daemon.port, heartbeat=0)
+    connection = pika.BlockingConnection(parameters)
+    channel = connection.channel()
+    channel.confirm_delivery()
+    yield channel
+    connection.close()
+
+
+@pytest.fixture
+def queue(client):
+    """A queue with three messages, by name and address."""
+    client.queue_declare("letters", durable=True)
+    for number, country in enumerate(COUNTRIES):
+        properties = pika.BasicProperties(headers={"country": country}, delivery_mode=2)
+        client.basic_publish("", "letters", f"<b>letter {number}</b>".encode(), properties)
+    yield of("queues", "/", "letters")
+    client.queue_delete("letters")
+
+
+def counts(node, *columns):
+    return {each["name"]: [each[name] for name in columns] for each in node("list_queues", "name", *columns)}
+
+
+def test_a_look_changes_nothing(page, node, client, queue):
+    go(page, f"{queue}?tab=messages")
+    page.wait("document.querySelector('[name=where]')")
+    page.fill("[name=where]", "country=fr")
+    submit(page)
+    page.wait_for_text("2 messages seen, none touched")
+    assert page.run("[...document.querySelectorAll('.message pre')].map((one) => one.textContent)") == [
+        "<b>letter 0</b>",
+        "<b>letter 2</b>",
+    ]
+    press(page, "Hex")
+    page.wait_for_text("000000  3c 62 3e")
+    assert counts(node, "messages_ready")["letters"] == [3]
+    method, _, body = client.basic_get("letters", auto_ack=True)
+    assert (method.redelivered, body) == (False, b"<b>letter 0</b>")
+
+
+def test_messages_are_moved_after_a_dry_run(page, node, client, queue):
+    client.queue_declare("others")
+    go(page, f"{queue}?tab=move")
+    page.wait("document.querySelector('[name=target]')")
+    page.fill("[name=target]", "others")
+    page.fill("[name=where]", "country=fr")
+    press(page, "Dry run")
+    page.wait_for_text("2 messages would be moved")
+    assert counts(node, "messages")["others"] == [0]
+    press(page, "Move messages")
+    page.wait_for_text("2 messages moved")
+    assert (counts(node, "messages")["letters"], counts(node, "messages")["others"]) == ([1], [2])
+    client.queue_delete("others")
+
+
+def test_dead_letters_go_back(page, node, client):
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    client.queue_declare("alive", arguments=arguments)
+    client.queue_declare("dead")
+    client.basic_publish("", "alive", b"x")
+    method, _, _ = client.basic_get("alive")
+    client.basic_reject(method.delivery_tag, requeue=False)
+    go(page, "#/queues?preset=dead")
+    page.wait("document.querySelector('tbody th')?.innerText === 'alive'")
+    go(page, of("queues", "/", "dead") + "?tab=move")
+    page.wait("document.querySelector('[name=reason]')")
+    page.run("document.querySelector('[name=reason]').form.requestSubmit()")
+    page.wait_for_text("would be moved")
+    press(page, "Redrive dead letters")
+    page.wait_for_text("1 message moved")
+    assert counts(node, "messages") == {"alive": [1], "dead": [0]}
+    client.queue_delete("alive")
+    client.queue_delete("dead")
+
+
+def test_a_queue_is_paused_and_resumed(page, node, queue):
+    go(page, queue)
+    press(page, "Pause …")
+    answer(page, why="The printer burns")
+    page.wait_for_text("Publishers and consumers wait: The printer burns. Paused by guest")
+    assert counts(node, "paused")["letters"] == ["publish,consume"]
+    press(page, "Resume")
+    page.wait("!document.querySelector('main .banner')")
+    assert counts(node, "paused")["letters"] == [""]
+
+
+@pytest.mark.usefixtures("queue")
+def test_a_message_is_followed(page, client):
+    go(page, "#/trace")
+    page.wait("document.querySelector('[name=queue]')")
+    page.fill("[name=queue]", "letters")
+    submit(page)
+    page.wait_for_text("No such message has been published yet.")
+    # Nothing tells that the node has begun to look.
+    deadline = time.monotonic() + WAIT_S
+    while not page.run("Boolean(document.querySelector('tbody tr'))"):
+        assert time.monotonic() < deadline
+        client.basic_publish("", "letters", b"followed")
+        time.sleep(0.02)
+    page.wait("[...document.querySelectorAll('tbody b')].some((one) => one.innerText === 'published')")
+    if page.run("[...document.querySelectorAll('main button')].some((one) => one.innerText === 'Stop')"):
+        press(page, "Stop")
+    page.wait("[...document.querySelectorAll('main button')].some((one) => one.innerText === 'Start')")
+
+
+@pytest.mark.usefixtures("queue")
+def test_a_policy_is_tried_before_it_is_set(page, node):
+    go(page, "#/policies")
+    press(page, "Add …")
+    page.wait("document.querySelector('dialog[open]')")
+    page.fill("dialog [name=pattern]", "^let")
+    page.fill("dialog [name=definition]", '{"max-length": 1}')
+    page.wait_for_text("Would apply to 1 queue and 0 exchanges. 2 messages would be dropped at once.")
+    page.press("Escape")
+    page.wait("!document.querySelector('dialog')")
+    assert node("list_policies") == []
+
+
+def test_definitions_are_imported_after_a_look_at_the_plan(page, node, tmp_path):
+    document = {
+        "vhosts": [{"name": "imported"}],
+        "queues": [{"name": "<q>", "vhost": "imported", "durable": True, "auto_delete": False, "arguments": {}}],
+    }
+    file = tmp_path / "definitions.json"
+    file.write_text(json.dumps(document))
+    go(page, "#/definitions")
+    page.wait("document.querySelector('[type=file]')")
+    page.attach("[type=file]", file)
+    page.wait_for_text("Plan: definitions.json")
+    assert "<q>" in page.run("document.querySelector('main table').innerText")
+    assert [each["name"] for each in node("list_vhosts", "name")] == ["/"]
+    press(page, "Import")
+    page.wait_for_text("definitions.json imported.")
+    assert [each["name"] for each in node("list_queues", "name", "--vhost", "imported")] == ["<q>"]
+    node("delete_vhost", "imported")
+
+
+def test_permissions_are_changed_and_taken_away(page, node):
+    node("add_user", "eve", "secret")
+    node("set_permissions", "eve", "^a", "^b", "^c")
+    go(page, of("users", "eve"))
+    press(page, "Change")
+    answer(page, read="^d")
+    page.wait_for_text("^d")
+    assert node("list_user_permissions", "eve") == [{"vhost": "/", "configure": "^a", "write": "^b", "read": "^d"}]
+    press(page, "Restrict …")
+    answer(page, exchange="amq.topic", write="^orders")
+    page.wait_for_text("^orders")
+    assert [each["write"] for each in node("list_user_topic_permissions", "eve")] == ["^orders"]
+    press(page, "Lift")
+    answer(page)
+    page.wait_for_text("routing keys are not restricted")
+    press(page, "Take away")
+    answer(page)
+    page.wait_for_text("This user may enter no virtual host.")
+    assert node("list_user_permissions", "eve") == []
+    node("delete_user", "eve")
+
+
+def test_streams_are_no_pages_yet(page, node):
+    go(page, "#/streams")
+    page.wait_for_text("There is no such page")
+    go(page, "#/queues")
+    press(page, "Add queue")
+    page.wait("document.querySelector('dialog[open]')")
+    page.fill("dialog [name=name]", "log")
+    page.fill("dialog [name=more]", '{"x-queue-type": "stream"}')
+    page.click("dialog footer button:last-child")
+    page.wait("document.querySelector('dialog .error').innerText")
+    page.press("Escape")
+    page.wait("!document.querySelector('dialog')")
+    assert "log" not in counts(node)
