@@ -13,16 +13,19 @@ CALLERS_MAX: Final = 64
 DESCRIPTOR_PARTS: Final = 8
 # A caller that has just come, or just got its answer, is about to ask.
 IDLE_S_MIN: Final = 1.0
+# One amid a request has to send more of it, or to read, and would lose it: that takes a busy program longer.
+STUCK_S_MIN: Final = 10.0
 
 
 class Caller:
     """One connection. `idle_since_s` is since when the node waits for it; None: the node works for it."""
 
-    __slots__ = ("idle_since_s", "reading", "socket")
+    __slots__ = ("asking", "idle_since_s", "reading", "socket")
 
     def __init__(self, peer: Any, now_s: float) -> None:
         self.socket = peer
         self.idle_since_s: float | None = now_s
+        self.asking = False  # it is amid a request
         self.reading = False  # an answer is on its way, which it does not read
 
 
@@ -52,8 +55,10 @@ class Callers:
 
     def longest_idle(self, now_s: float) -> Caller | None:
         """Return the caller that keeps the node waiting longest; None if all of them are served, or just were."""
-        idle = [caller for caller in self._all if caller.idle_since_s is not None]
-        oldest = min(idle, key=lambda caller: caller.idle_since_s or 0.0, default=None)
-        if oldest is None or now_s - (oldest.idle_since_s or 0.0) < IDLE_S_MIN:
-            return None
-        return oldest
+        idle = [
+            (caller.idle_since_s, number, caller)
+            for number, caller in enumerate(self._all)
+            if caller.idle_since_s is not None
+            and now_s - caller.idle_since_s >= (STUCK_S_MIN if caller.asking else IDLE_S_MIN)
+        ]
+        return min(idle)[2] if idle else None

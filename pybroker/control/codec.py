@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 PROTOCOL: Final = 1
+# The line about a command that says nothing for long, to programs that call for others.
+GOES_ON: Final = {"goes_on": True}
 # The longest sensible request is a user with a few hundred tags; this leaves room for importing by hand.
 REQUEST_OCTETS_MAX: Final = 1_048_576
 # A whole document that is sent behind a request, in lines: RabbitMQ's limit for definitions.

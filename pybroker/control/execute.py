@@ -118,7 +118,7 @@ class Executor:
             exit_code, error = EX_UNAVAILABLE, refused.text
             raise
         except GeneratorExit:
-            error = "its caller disconnected"
+            error = "its caller disconnected, or its session ended"
             raise
         else:
             exit_code, error = os.EX_OK, ""

@@ -91,7 +91,7 @@ class Controller(Protocol):
 
     @property
     def certificate_files(self) -> "Sequence[CertificateFile]":
-        """Return the certificates of the TLS listeners, by file; none without such a listener."""
+        """Return the certificates of the TLS listeners and of HTTPS, by file; none without any."""
 
     @property
     def tls_versions(self) -> "Sequence[str]":

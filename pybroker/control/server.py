@@ -43,6 +43,9 @@ REST_S: Final = 0.05
 DESCRIPTORS_KEPT: Final = 4
 # Names of users that are looked up once.
 NAMES_MAX: Final = 256
+# How often a program that takes sessions is told that a silent command goes on.
+BEAT_S: Final = 10.0
+BEAT: Final = codec.encode(codec.GOES_ON)
 # How often a person at a terminal sees progress.
 PROGRESS_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
@@ -168,7 +171,9 @@ class ControlServer:
             user = self.door.user(identity, self._called(identity))
             lines = _lines(caller)
             for line in lines:
+                caller.asking = True
                 self._answer(caller, line, user, lines)
+                caller.asking = False
         except OSError as error:
             # It vanished, or stopped reading; whatever was asked for has been done or is not wanted any more.
             log.debug("control: a caller disconnected: %s", error, extra=event("control.disconnected"))
@@ -185,9 +190,10 @@ class ControlServer:
         """
         try:
             self._pause(0)
-            for slice_ in self._run(line, user, lines):
-                _send(caller, slice_)
-                self._pause(0)
+            with _beats(caller) if self.door.takes_sessions else contextlib.nullcontext():
+                for slice_ in self._run(line, user, lines):
+                    _send(caller, slice_)
+                    self._pause(0)
         except _PeerGone as gone:
             raise gone.error from None
         except codec.BadLine as error:
@@ -211,7 +217,11 @@ class ControlServer:
         if request.session is not None:
             user = self._user_of(request.session)
         answer = self._executor.run(request.command, request.args, user, _values(lines))
-        yield from _encoded(answer, request.progress)
+        with contextlib.closing(_encoded(answer, request.progress)) as parts:
+            for part in parts:
+                if request.progress:
+                    self._check_session(request.session)
+                yield part
 
     def _user_of(self, handle: str) -> ActingUser:
         """Return the user of a session. Raises Refused: it has ended, or is none."""
@@ -221,6 +231,11 @@ class ControlServer:
         if user is None:
             raise Refused("the session has ended; log in again", EX_LOGIN)
         return user
+
+    def _check_session(self, handle: str | None) -> None:
+        """Let nobody see or change more by a command that goes on than by a new one. Raises Refused: it has ended."""
+        if handle is not None and self._sessions is not None and not self._sessions.still_stands(handle):
+            raise Refused("the session has ended; log in again", EX_LOGIN)
 
     def _called(self, identity: Identity) -> str:
         """Return a caller in words."""
@@ -258,6 +273,23 @@ def _send(caller: Caller, octets: bytes) -> None:
         caller.idle_since_s, caller.reading = None, False
 
 
+@contextlib.contextmanager
+def _beats(caller: Caller) -> Iterator[None]:
+    """Tell a caller now and then that its command goes on."""
+    timer = gevent.get_hub().loop.timer(BEAT_S, BEAT_S)
+    timer.start(_beat, caller)
+    try:
+        yield
+    finally:
+        timer.close()
+
+
+def _beat(caller: Caller) -> None:
+    if not caller.reading:  # else it would be amid another line
+        with contextlib.suppress(OSError):
+            os.write(caller.socket.fileno(), BEAT)
+
+
 def _is_gone(peer: gsocket.socket) -> bool:
     """Tell whether a peer has closed its socket; one that only sends no more is there still."""
     poll = select.poll()
@@ -265,7 +297,7 @@ def _is_gone(peer: gsocket.socket) -> bool:
     return bool(poll.poll(0))
 
 
-def _encoded(answer: Answer, wants_progress: bool) -> Iterator[bytes]:
+def _encoded(answer: Answer, wants_progress: bool) -> Generator[bytes, None, None]:
     """Yield an answer's octets; now and then how far long work is, if the caller wants to know.
 
     A caller that does is noticed when it goes, and the rest is left undone: that is Ctrl-C at a terminal.

@@ -5,6 +5,7 @@ password or other tags. Knows neither sockets nor HTTP.
 """
 
 import secrets
+from collections import Counter
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pybroker.core.auth.users import User
     from pybroker.core.broker import Broker
 
-# The session that was idle longest gives way to a new one.
+# Of the user who has most of them, the one that was idle longest gives way to a new one.
 SESSIONS_MAX: Final = 4_096
 HANDLE_OCTETS: Final = 32
 
@@ -51,7 +52,7 @@ class WebSessions:
         if len(self._sessions) >= SESSIONS_MAX:
             self._remove_ended(now_ms)
         while len(self._sessions) >= SESSIONS_MAX:
-            del self._sessions[next(iter(self._sessions))]
+            del self._sessions[self._longest_idle()]
         handle = secrets.token_urlsafe(HANDLE_OCTETS)
         acting = ActingUser(user.name, user.tags, f"{user.name} over HTTP from {address}", {"peer_host": address})
         self._sessions[_digest(handle)] = _Session(user, acting, now_ms, idle_s, life_s)
@@ -67,9 +68,24 @@ class WebSessions:
         self._sessions[digest] = session
         return session.acting
 
+    def still_stands(self, handle: str) -> bool:
+        """Tell whether a handle still stands for its user amid a request, which is no idle time however long."""
+        digest, now_ms = _digest(handle), self._broker.clock.now_ms
+        session = self._sessions.pop(digest, None)
+        if session is None:
+            return False
+        session.used_ms = now_ms
+        self._sessions[digest] = session
+        return not self._has_ended(session, now_ms)
+
     def end(self, handle: str) -> None:
         """Forget a handle, if there is such a one."""
         self._sessions.pop(_digest(handle), None)
+
+    def _longest_idle(self) -> bytes:
+        """Return the digest of the session that was idle longest, of those of the user who has most."""
+        ((user, _),) = Counter([session.user for session in self._sessions.values()]).most_common(1)
+        return next(digest for digest, session in self._sessions.items() if session.user is user)
 
     def _has_ended(self, session: _Session, now_ms: int) -> bool:
         user = session.user

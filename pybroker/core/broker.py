@@ -6,6 +6,7 @@ It does no I/O: the daemon calls `tick` and runs `timers`, sessions call everyth
 import logging
 from functools import partial
 from operator import methodcaller
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.clock import Clock
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
     from pybroker.store.log import Log
     from pybroker.store.page_log import PageLog
 
+# A global parameter that is made once.
+CLUSTER_ID: Final = "internal_cluster_id"
 # One line a minute for each thing that goes wrong again and again.
 WARN_INTERVAL_MS: Final = 60_000
 WARN_KEYS_MAX: Final = 10_000
@@ -211,6 +214,11 @@ class Broker:
         """Set the cluster's name as clients see it from now on, also after a restart; return the commit position."""
         return self.parameters.set_global(store.CLUSTER_NAME, name, cause)
 
+    def ensure_cluster_id(self, cause: Cause = BROKER) -> None:
+        """Make the permanent id of the cluster, unless there is one."""
+        if CLUSTER_ID not in self.parameters.globals:
+            self.parameters.set_global(CLUSTER_ID, f"rabbitmq-cluster-id-{token_urlsafe(16)}", cause)
+
     def _global_changed(self, name: str, value: Any) -> None:
         """Do what a global parameter says; with the cluster's cleared, the configured name counts again."""
         settings = self.settings
@@ -275,6 +283,7 @@ class Broker:
             self.parameters.clear_global(parameter, cause)
         self.create_defaults(cause)
         self.events.ensure_vhost(cause)
+        self.ensure_cluster_id(cause)
         return self.definitions.commit_position
 
     def tick(self) -> None:

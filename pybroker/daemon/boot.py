@@ -107,14 +107,19 @@ def _web_addresses(config: Config) -> list[tuple[str, str]]:
     """Return where pybroker-web answers, for a browser on this machine; nothing for a port of its choice."""
     if not config.web:
         return []
-    found = [("metrics", config.prometheus_host, config.prometheus_port, "metrics")]
-    if config.management is not None:
-        found.insert(0, ("web interface", config.management.host, config.management.port, ""))
-    return [
-        (name, f"http://{'localhost' if host in EVERYWHERE else f'[{host}]' if ':' in host else host}:{port}/{path}")
-        for name, host, port, path in found
-        if port
-    ]
+    found = [("metrics", "http", config.prometheus_host, config.prometheus_port, "metrics")]
+    if (management := config.management) is not None:
+        found.insert(0, ("web interface", "http", management.host, management.port, ""))
+        if management.tls is not None:
+            found.insert(1, ("web interface over TLS", "https", management.tls_host, management.tls_port, ""))
+    return [(name, f"{scheme}://{_for_url(host)}:{port}/{path}") for name, scheme, host, port, path in found if port]
+
+
+def _for_url(host: str) -> str:
+    """Return the host of an address for a browser on this machine."""
+    if host in EVERYWHERE:
+        return "localhost"
+    return f"[{host}]" if ":" in host else host
 
 
 def _addresses(listeners: list[Any]) -> list[tuple[str, str]]:

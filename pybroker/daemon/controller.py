@@ -49,6 +49,14 @@ class DaemonController:
         return self._daemon.configuration
 
     @property
+    def _access_log(self) -> str:
+        """Return the form of pybroker-web's access log, which is a part of the log at debug."""
+        if not log.isEnabledFor(logging.DEBUG):
+            return ""
+        config = self._daemon.config
+        return "json" if "json" in {config.log_formatter, config.console_formatter} else "text"
+
+    @property
     def web_settings(self) -> dict[str, Any]:
         """Return what pybroker-web is configured to do, by section."""
         config = self._daemon.config
@@ -56,6 +64,7 @@ class DaemonController:
         return {
             "prometheus": {**prometheus, "series_max": config.prometheus_series_max},
             "management": None if config.management is None else config.management.document(),
+            "access_log": self._access_log,
         }
 
     @property
@@ -106,8 +115,9 @@ class DaemonController:
 
     @property
     def certificate_files(self) -> "tuple[CertificateFile, ...]":
-        """Return the certificates of the TLS listeners, by file."""
-        return () if self._daemon.tls is None else self._daemon.tls.keeper.expiry.files
+        """Return the certificates of the TLS listeners and of HTTPS, by file."""
+        of_amqp = () if self._daemon.tls is None else self._daemon.tls.keeper.expiry.files
+        return of_amqp if self._daemon.https is None else (*of_amqp, *self._daemon.https.expiry.files)
 
     @property
     def tls_versions(self) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pybroker.daemon.tls.front import TlsFront
+    from pybroker.daemon.tls.https_files import HttpsFiles
 
 log = logging.getLogger("pybroker")
 
@@ -75,6 +76,7 @@ class Daemon:
         self.broker.events.ready = False
         self.definitions.restore(self.broker)
         self.broker.events.ensure_vhost()
+        self.broker.ensure_cluster_id()
         self.server = Server(self.broker)
         self.server.trusted_proxies = config.trusted_proxies
         self.secrets = ThreadWorker("secrets", turn)
@@ -95,6 +97,7 @@ class Daemon:
         self.configuration = Configuration(self.broker, config, notifier, reload_parts.find_all(self))
         self.app_running = False
         self.tls: TlsFront | None = None
+        self.https: HttpsFiles | None = None
         self._listeners = Listeners(self.server, config)
         self._greenlets: list[Any] = []
         self._files: list[Path] = []
@@ -113,6 +116,8 @@ class Daemon:
             self._prepare_tls()
             self._open_audit()
             self._open_control()
+            if self.web is not None:
+                self.web.start()
             self.storage.open()
             self.broker.events.begin()
             loading.load(self.config, self.broker)
@@ -124,8 +129,6 @@ class Daemon:
                     self.broker, data, config.telemetry_interval_ms, config.telemetry_retention_days
                 )
             self.open_listeners()
-            if self.web is not None:
-                self.web.start()
             self._write_pid()
         except OSError as error:
             self._close()
@@ -138,6 +141,8 @@ class Daemon:
             self._greenlets.append(gevent.spawn(self.telemetry.run))
         if self.tls is not None:
             self._greenlets.append(gevent.spawn(self.tls.keeper.run))
+        if self.https is not None:
+            self._greenlets.append(gevent.spawn(self.https.run))
         garbage.begin()
         self.allocator.trim()  # of what only the start needed
         log.info("Server startup complete; 0 plugins started.", extra=event("node.started"))
@@ -188,6 +193,10 @@ class Daemon:
             from pybroker.daemon.tls.build import build  # noqa: PLC0415 - likewise
 
             build(self.config.management.tls)  # pybroker-web would only say so in the log
+            if self.web is not None:
+                from pybroker.daemon.tls.https_files import HttpsFiles  # noqa: PLC0415 - likewise
+
+                self.https = HttpsFiles(self.broker, self.config.management.tls)
         if self.config.tls is None:
             return
         from pybroker.daemon.tls.front import TlsFront  # noqa: PLC0415 - OpenSSL, 3 MB

@@ -39,7 +39,7 @@ VERSION_LINE = f"pybroker {VERSION} (RabbitMQ {RABBITMQ_VERSION}, Python {platfo
 @click.option("--config", metavar="FILE", help=f"Configuration file.  [{paths.config_file()}, if there]")
 @click.option("--log", metavar="FILE", help=f"Log file, - for standard output.  [{paths.log_dir()}/NODENAME.log]")
 @click.option("--log-level", metavar="LEVEL", help="debug, info, notice, warning, error, critical or none.  [info]")
-@click.option("--web/--no-web", default=None, help="Start pybroker-web, which serves metrics.  [start it]")
+@click.option("--web/--no-web", default=None, help="Start pybroker-web: web interface, HTTP API, metrics.  [start it]")
 @click.option("--check", is_flag=True, help="Check options and configuration, print faults, and exit.")
 @click.version_option(VERSION, message=VERSION_LINE)
 def command(**given: Any) -> int:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def find_all(daemon: "Daemon") -> "list[Prepare]":
     """Return what prepares each part, in the order in which they are put in force."""
-    return [tls(daemon), https, values(daemon)]
+    return [tls(daemon), https(daemon), values(daemon)]
 
 
 def tls(daemon: "Daemon") -> "Prepare":
@@ -34,14 +34,18 @@ def tls(daemon: "Daemon") -> "Prepare":
     return prepare
 
 
-def https(target: Config, _wanted: Config) -> Callable[[], None]:
+def https(daemon: "Daemon") -> "Prepare":
     """Refuse files of HTTPS that do not fit: pybroker-web reads them by itself, and would keep the old ones."""
-    options = None if target.management is None else target.management.tls
-    if options is not None:
-        from pybroker.daemon.tls.build import build  # noqa: PLC0415 - likewise
 
-        build(options)
-    return _nothing
+    def prepare(target: Config, _wanted: Config) -> Callable[[], None]:
+        options = None if target.management is None else target.management.tls
+        if options is not None:
+            from pybroker.daemon.tls.build import build  # noqa: PLC0415 - likewise
+
+            build(options)
+        return _nothing if daemon.https is None else daemon.https.read
+
+    return prepare
 
 
 def _nothing() -> None:

@@ -4,6 +4,7 @@ Under systemd the program is a unit of its own. Knows nothing of HTTP.
 """
 
 import contextlib
+import json
 import logging
 import os
 import subprocess
@@ -34,6 +35,12 @@ LINE_OCTETS_MAX: Final = 4_096
 # To end when it is told to.
 END_S_MAX: Final = 1.0
 POLL_S: Final = 0.02
+
+# The fields are those of pybroker-web's access log.
+REQUEST: Final = (
+    "pybroker-web: %(method)s %(path)s by %(user)s at %(peer)s: status %(status)s, %(octets)s octets, %(ms)s ms, "
+    "request %(request)s"
+)
 
 log = logging.getLogger("pybroker")
 
@@ -108,8 +115,7 @@ class Web:
                 *lines, rest = (rest + octets).split(b"\n")
                 rest = rest[:LINE_OCTETS_MAX]
                 for line in lines:
-                    text = line.decode(errors="backslashreplace")
-                    log.info("pybroker-web: %s", text, extra=event("web.said"))
+                    _log(line.decode(errors="backslashreplace"))
 
     @staticmethod
     def _end(child: "subprocess.Popen[bytes]") -> None:
@@ -120,6 +126,19 @@ class Web:
         with gevent.Timeout(END_S_MAX, False):
             _wait(child)
         child.kill()
+
+
+def _log(text: str) -> None:
+    """Log a line of the child: a request that it served is one of JSON."""
+    facts: Any = None
+    if text.startswith('{"time": '):
+        with contextlib.suppress(ValueError):
+            facts = json.loads(text)
+    if facts is None:
+        log.info("pybroker-web: %s", text, extra=event("web.said"))
+        return
+    del facts["time"]
+    log.debug(REQUEST, facts, extra=event("web.request", **facts))
 
 
 def restart_pause_s(last_s: float, lived_s: float) -> float:

@@ -4,7 +4,7 @@ A request finds its route by the path as it was sent, then its user, then the ro
 what the user may do and see; the route's tag only spares it the question.
 """
 
-import json
+import sys
 import traceback
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
@@ -15,23 +15,29 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Reque
 from werkzeug.wrappers import Request, Response
 
 from pybroker.control.access import ADMITTED, MANAGEMENT
-from pybroker.http import errors, pages
+from pybroker.http import errors, lists, pages
 from pybroker.http.browsers import guard
 from pybroker.http.call import Call
-from pybroker.http.compression import compress
+from pybroker.http.compression import compress, compress_parts
 from pybroker.http.errors import HttpError
-from pybroker.http.logins import Identity, Logins
+from pybroker.http.fields import as_json
+from pybroker.http.logins import SAFE_METHODS, Identity, Logins
 from pybroker.http.node import Node, Refused, Unavailable
+from pybroker.http.order import Indexes
 from pybroker.http.route import NO_LOGIN, Reply, Route, route_map
 from pybroker.http.routes import ROUTES
+from pybroker.http.routes.exchanges import DEFAULT
 from pybroker.http.samples.samples import Samples
 from pybroker.http.settings import Management
 
 JSON: Final = "application/json"
+# Paths in which an exchange may have no name.
+NAMELESS_IN: Final = ("/api/exchanges/", "/api/bindings/")
 ETAG_OCTETS: Final = 16
+# Of the body of a request without a login: a name and a password.
+STRANGER_OCTETS_MAX: Final = 8_192
 
 Start = Callable[..., Any]
-_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Application:
@@ -40,8 +46,9 @@ class Application:
     def __init__(self, node: Node, settings: Management, samples: Samples) -> None:
         self._node = node
         self._settings = settings
-        self._logins = Logins(node, 60 * settings.session_minutes)
+        self._logins = Logins(node, 60 * settings.session_minutes, settings.origins)
         self._samples = samples
+        self._indexes = Indexes(samples.now_ms)
         self._map = route_map((*ROUTES, *pages.ROUTES))
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
@@ -66,18 +73,23 @@ class Application:
         except Unavailable as error:
             return _error(errors.unavailable(str(error)))
         except RequestEntityTooLarge:
-            most = self._settings.body_octets_max
-            return _error(HttpError(413, "bad_request", f"the body of the request has more than {most} octets"))
+            reason = f"the body of the request has more than {request.max_content_length} octets"
+            return _error(HttpError(413, "bad_request", reason))
         except HTTPException as error:
             return _error(errors.bad_request(error.description or "bad request"))
         except Exception:  # noqa: BLE001 - a fault of ours; its traceback goes to the log of the node
+            print(f"request {request.environ.get('pybroker.request')} failed:", file=sys.stderr)  # noqa: T201
             traceback.print_exc()
             reason = "pybroker-web failed at this request; the log of the node says how"
             return _error(HttpError(500, "internal_error", reason))
 
     def _routed(self, request: Request) -> Response:
         """Find the route and answer. Raises HttpError, Refused, Unavailable, HTTPException."""
-        found = self._map.bind_to_environ(request.environ)
+        path = request.environ["PATH_INFO"]
+        if path.startswith(NAMELESS_IN):
+            # Clients leave out the name that is empty.
+            path = path.replace("//", f"/{DEFAULT}/")
+        found = self._map.bind_to_environ({**request.environ, "PATH_INFO": path})
         if request.method == "OPTIONS":
             allowed = found.allowed_methods()
             if not allowed:
@@ -90,17 +102,25 @@ class Application:
         except MethodNotAllowed as error:
             headers = {"Allow": _allow(error.valid_methods or ())}
             raise HttpError(405, "method_not_allowed", "Method Not Allowed", headers) from None
-        return _response(request, route.answer(self._call(request, route), **names))
+        identity = None if route.tag == NO_LOGIN else self._admitted(request, route)
+        if identity is None:
+            request.max_content_length = min(self._settings.body_octets_max, STRANGER_OCTETS_MAX)
+        call = Call(request, self._node, identity, self._logins, self._samples, self._indexes)
+        try:
+            return _response(request, route.answer(call, **names))
+        finally:
+            if request.method not in SAFE_METHODS:
+                self._indexes.clear()
 
-    def _call(self, request: Request, route: Route) -> Call:
-        if route.tag == NO_LOGIN:
-            return Call(request, self._node, None, self._logins, self._samples)
+    def _admitted(self, request: Request, route: Route) -> Identity:
+        """Return the user, who has the tag that the route asks for. Raises as Logins.identify."""
         identity = self._logins.identify(request)
+        request.environ["pybroker.user"] = identity.name
         if _tag_refusal(route, identity):
             identity = self._logins.refresh(request, identity)
         if text := _tag_refusal(route, identity):
             raise errors.not_authorised(text)
-        return Call(request, self._node, identity, self._logins, self._samples)
+        return identity
 
 
 def _tag_refusal(route: Route, identity: Identity) -> str:
@@ -120,11 +140,13 @@ def _allow(methods: Iterable[str]) -> str:
 def _response(request: Request, answer: Any) -> Response:
     """Return what a route's function has answered, as a response."""
     if isinstance(answer, Response):
-        return answer
+        return compress_parts(request, answer) if answer.is_streamed and answer.mimetype == JSON else answer
     status, document, headers = answer if isinstance(answer, Reply) else Reply(200, answer)
     if document is None:
         return Response(status=status, headers=dict(headers))
-    octets = _encode(document).encode()
+    if isinstance(document, dict):
+        document = lists.of_columns(document, request.args)
+    octets = as_json(document).encode()
     response = Response(octets, status, dict(headers), content_type=JSON)
     if status == 200:
         response.set_etag(blake2b(octets, digest_size=ETAG_OCTETS).hexdigest(), weak=True)
@@ -135,4 +157,4 @@ def _response(request: Request, answer: Any) -> Response:
 
 
 def _error(error: HttpError) -> Response:
-    return Response(_encode(error.document), error.status, error.headers, content_type=JSON)
+    return Response(as_json(error.document), error.status, error.headers, content_type=JSON)

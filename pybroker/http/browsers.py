@@ -20,7 +20,7 @@ HEADERS: Final = {
 }
 # Of requests that pages of allowed origins may send.
 ALLOWED_HEADERS: Final = "authorization, content-type, if-none-match, x-reason, x-vhost"
-READABLE_HEADERS: Final = "age, etag, location, retry-after"
+READABLE_HEADERS: Final = "age, etag, location, retry-after, x-request-id"
 
 
 def guard(request: Request, response: Response, settings: Management) -> None:

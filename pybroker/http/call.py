@@ -1,24 +1,36 @@
 """Call: one request to the HTTP API, and the node as its user sees it."""
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
+from gevent.lock import BoundedSemaphore
 from werkzeug.datastructures import MultiDict
+from werkzeug.exceptions import ClientDisconnected
 from werkzeug.wrappers import Request
 
-from pybroker.http.errors import LOGIN_ENDED, HttpError, bad_request
+from pybroker.http.errors import LOGIN_ENDED, HttpError, bad_request, unavailable
 from pybroker.http.node import Node, Refused
 
 if TYPE_CHECKING:
     from pybroker.http.lists import Document
     from pybroker.http.logins import Identity, Logins
+    from pybroker.http.order import Indexes
     from pybroker.http.samples.samples import Samples
 
 # Of X-Reason: it goes into the log, and to the peer of a connection that is closed.
 REASON_OCTETS_MAX: Final = 255
+FORM: Final = "multipart/form-data"
+# Bodies of more octets, or of a length that is not known, are read by so many requests at once.
+LARGE_OCTETS: Final = 1 << 20
+LARGE_MAX: Final = 4
+LARGE_WAIT_S: Final = 30.0
+_LARGE: Final = BoundedSemaphore(LARGE_MAX)
+# Objects and arrays take up to fifty times the octets of their text.
+BRACKETS_MAX: Final = 1_000_000
 EMPTY: Final = frozenset({b"", b"null", b"undefined"})
 DOUBLY_ENCODED: Final = "invalid payload: the request body JSON-decoded to a string. Is the input doubly-JSON-encoded?"
 # An escape that may be half of a character.
@@ -31,12 +43,19 @@ class Call:
     """A request, and the `identity` of its user: None if its route asks for no login."""
 
     def __init__(
-        self, request: Request, node: Node, identity: "Identity | None", logins: "Logins", samples: "Samples"
+        self,
+        request: Request,
+        node: Node,
+        identity: "Identity | None",
+        logins: "Logins",
+        samples: "Samples",
+        indexes: "Indexes",
     ) -> None:
         self.request = request
         self.identity = identity
         self.logins = logins
         self.samples = samples
+        self.indexes = indexes
         self._node = node
 
     @property
@@ -68,37 +87,34 @@ class Call:
 
         Raises Refused, Unavailable, HttpError.
         """
-        try:
-            return self._node.ask(command, self._handle, lines, **args)
-        except Refused as refused:
-            self._log_in_again(refused)
-        return self._node.ask(command, self._handle, lines, **args)
+        return self._asked(lambda: self._node.ask(command, self._handle, lines, **args))
 
     def rows(self, command: str, /, **args: Any) -> Iterator[Any]:
         """Return the rows that a command streams, run by the user. Raises Refused, Unavailable, HttpError."""
-        return self._begun(self._node.rows, command, args)
+        return self._asked(lambda: _first(self._node.rows(command, self._handle, **args)))
 
     def records(self, command: str, /, **args: Any) -> Iterator["Document"]:
         """Return the rows of a listing by column, run by the user. Raises Refused, Unavailable, HttpError."""
-        return self._begun(self._node.records, command, args)
+        return self._asked(lambda: _first(self._node.records(command, self._handle, **args)))
 
-    def _begun(self, ask: Callable[..., Iterator[_T]], command: str, args: dict[str, Any]) -> Iterator[_T]:
-        """Return rows of which the first has come: refusals are raised here."""
-        try:
-            return _first(ask(command, self._handle, **args))
-        except Refused as refused:
-            self._log_in_again(refused)
-        return _first(ask(command, self._handle, **args))
+    def vhost_names(self, only: str | None = None) -> tuple[str, ...]:
+        """Return the virtual hosts that the user sees, or this one if they do. Raises as `ask`."""
+        found = self.rows("object_rows", kind="vhost", facts=["name"], **({} if only is None else {"only": only}))
+        return tuple([name for (name,) in found])
 
     @property
     def _handle(self) -> str | None:
         return None if self.identity is None else self.identity.handle
 
-    def _log_in_again(self, refused: Refused) -> None:
-        """Begin another session in place of one that has ended. Raises the refusal of anything else, HttpError."""
-        if refused.exit_code != LOGIN_ENDED or self.identity is None:
-            raise refused
+    def _asked(self, ask: Callable[[], _T]) -> _T:
+        """Return what is asked for, by a new session if the old one has ended. Raises as `ask`."""
+        try:
+            return ask()
+        except Refused as refused:
+            if refused.exit_code != LOGIN_ENDED or self.identity is None:
+                raise
         self.identity = self.logins.renew(self.request)
+        return ask()
 
     def change(self, command: str, lines: Iterable[bytes] = (), /, **args: Any) -> Any:
         """Return what a command answers that makes something in a virtual host. Raises as `ask`."""
@@ -120,20 +136,26 @@ class Call:
         **args: Any,
     ) -> Iterator[Any]:
         """Return the lines of an answer, as `Node.answer` has them, of which the first has come. Raises as `ask`."""
-        try:
-            return _first(self._node.answer(command, args, self._handle, lines, progress=progress, idle_s=idle_s))
-        except Refused as refused:
-            self._log_in_again(refused)
-        return _first(self._node.answer(command, args, self._handle, lines, progress=progress, idle_s=idle_s))
+        more: dict[str, Any] = {"progress": progress, "idle_s": idle_s}
+        return self._asked(lambda: _first(self._node.answer(command, args, self._handle, lines, **more)))
 
-    def document(self) -> Any:
-        """Return the body, which is JSON; nothing, `null` and `undefined` are an empty object. Raises HttpError."""
+    def document(self, *, upload: bool = False) -> Any:
+        """Return the body, which is JSON; nothing, `null` and `undefined` are an empty object. Raises HttpError.
+
+        An `upload` may also come as the field `file` of a form.
+        """
         try:
-            octets = self.request.get_data()
-        except OSError:
-            raise bad_request("the body of the request has no end") from None
+            with self._turn():
+                octets = self._uploaded() if upload and self.request.mimetype == FORM else self.request.get_data()
+        except (OSError, ClientDisconnected) as error:
+            # Werkzeug makes one of every error of the stream.
+            if isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError):
+                raise HttpError(408, "request_timeout", "the body of the request took too long") from None
+            raise bad_request("the body of the request has no end, or is none") from None
         if octets.strip() in EMPTY:
             return {}
+        if octets.count(b"{") + octets.count(b"[") > BRACKETS_MAX:
+            raise HttpError(413, "bad_request", f"the body of the request has more than {BRACKETS_MAX} brackets")
         try:
             found = json.loads(octets.decode(), parse_constant=_refuse_constant)
             if _HALF.search(octets):
@@ -142,9 +164,29 @@ class Call:
             raise bad_request("not_json") from None
         return found
 
-    def fields(self) -> dict[str, Any]:
-        """Return the body, which is a JSON object. Raises HttpError."""
-        found = self.document()
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Have it read when it is the turn of a body of this size. Raises HttpError."""
+        octets = self.request.content_length
+        if (octets or 0) <= LARGE_OCTETS and "Transfer-Encoding" not in self.request.headers:
+            yield
+            return
+        if not _LARGE.acquire(timeout=LARGE_WAIT_S):
+            raise unavailable("other requests with a large body are being read")
+        try:
+            yield
+        finally:
+            _LARGE.release()
+
+    def _uploaded(self) -> bytes:
+        form, files = self.request.form, self.request.files
+        if "file" in files:
+            return bytes(files["file"].read())
+        return form.get("file", "-").encode()
+
+    def fields(self, *, upload: bool = False) -> dict[str, Any]:
+        """Return the body, which is a JSON object. Raises as `document`."""
+        found = self.document(upload=upload)
         if isinstance(found, str):
             raise bad_request(DOUBLY_ENCODED)
         if not isinstance(found, dict):
@@ -166,6 +208,6 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _first(rows: Iterator[_T]) -> Iterator[_T]:
-    """Wait for the first row; return all of them."""
+    """Wait for the first row, since refusals come instead of it; return all of them."""
     found = list(islice(rows, 1))
     return chain(found, rows)

@@ -1,6 +1,7 @@
 """Compression of answers for clients that take it."""
 
 import zlib
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from werkzeug.wrappers import Request, Response
@@ -18,6 +19,22 @@ def compress(request: Request, response: Response) -> Response:
         response.content_encoding = "gzip"
     response.vary.add("Accept-Encoding")
     return response
+
+
+def compress_parts(request: Request, response: Response) -> Response:
+    """Return a response that has no end yet, compressed part by part if the client takes gzip."""
+    if request.accept_encodings.quality("gzip"):
+        response.response = _gzip_parts(response.iter_encoded())
+        response.content_encoding = "gzip"
+    response.vary.add("Accept-Encoding")
+    return response
+
+
+def _gzip_parts(parts: Iterable[bytes]) -> Iterator[bytes]:
+    compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, 31)
+    for octets in parts:
+        yield compressor.compress(octets)
+    yield compressor.flush()
 
 
 def gzip(octets: bytes) -> bytes:

@@ -81,7 +81,7 @@ def from_refusal(refused: Refused) -> HttpError:
     """Return the answer for a refusal of the node."""
     if (code := refused.facts.get("reply_code")) is not None:
         return _from_reply(code, refused.facts["reply_text"])
-    if refused.exit_code == _NO_PERMISSION:
+    if refused.exit_code in (_NO_PERMISSION, LOGIN_ENDED):
         return not_authorised(str(refused))
     if "missing" in refused.facts:
         return not_found()
@@ -108,5 +108,6 @@ def of_command(refused: Refused) -> HttpError:
 def _from_reply(code: int, text: str) -> HttpError:
     """Return the answer for a refusal that a method of AMQP would have got with this reply code."""
     if code in _REFUSED:
-        return not_authorised("Access refused.")
+        # RabbitMQ's words, which clients compare, do not say which permission is missing.
+        return HttpError(401, "not_authorised", "Access refused.", more={"reply_text": text})
     return HttpError(404, "not_found", text) if code == _NOT_FOUND else bad_request(text)

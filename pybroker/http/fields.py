@@ -1,4 +1,4 @@
-"""Fields: members of a body that a route needs, checked, with RabbitMQ's words for what is wrong."""
+"""Fields: members of a body that a route needs, checked, with RabbitMQ's words for what is wrong; values as JSON."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pybroker.http.errors import bad_request
 
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _FLAGS: Final = {True: True, False: False, "true": True, "false": False}
 
 
@@ -78,5 +79,5 @@ def tags(value: Any) -> list[str]:
 
 
 def as_json(value: Any) -> str:
-    """Return a value as commands take it that want JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """Return the text of a value, in an answer or for a command that wants JSON."""
+    return _encode(value)

@@ -1,11 +1,16 @@
-"""Lists: sorted, filtered, cut into pages and reduced to columns, as a request asks for it."""
+"""Lists: filtered, cut into pages and reduced to columns, as a request asks for it."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import eq, gt, lt
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import re2
 
+from pybroker.http import streams
 from pybroker.http.errors import HttpError, bad_request
+from pybroker.http.order import LONG, Key, arranged, chosen, order_of, value_of
+from pybroker.http.route import Reply
 
 if TYPE_CHECKING:
     from werkzeug.datastructures import MultiDict
@@ -14,13 +19,34 @@ if TYPE_CHECKING:
     from pybroker.http.shapes import Shape
 
 Document: TypeAlias = dict[str, Any]
+_T = TypeVar("_T")
 
 PAGE_SIZE: Final = 100
 PAGE_SIZE_MAX: Final = 500
+# Read at a time: a key may take three thousand octets of a request to the node.
+PART: Final = 200
 PATTERN_MAX: Final = 1_024
 INVALID: Final = "Pagination parameters are invalid"
 DEFAULT_SORT: Final = ("vhost", "name")
+# One comparison of `where`.
+_CONDITION: Final = re.compile(r"([\w.]+)(==|<|>)(\d{1,15})", re.ASCII)
+_COMPARISONS: Final = {"==": eq, "<": lt, ">": gt}
+PERMISSION_SORT: Final = ("vhost", "user")
+TOPIC_SORT: Final = (*PERMISSION_SORT, "exchange")
 BINDING_SORT: Final = ("vhost", "source", "destination_type", "destination", "routing_key", "properties_key")
+
+
+class Condition(NamedTuple):
+    """A comparison with a number that a member has to pass; dots lead into objects."""
+
+    member: str
+    compare: Callable[[float, float], bool]
+    number: int
+
+    def holds(self, document: Document) -> bool:
+        """Return whether a document passes; what is no number counts as 0."""
+        value = value_of(document, self.member)
+        return self.compare(value if isinstance(value, int | float) else 0, self.number)
 
 
 class Page(NamedTuple):
@@ -36,50 +62,77 @@ def answer_of(
 ) -> Any:
     """Return a list of all objects of a shape that the user sees, or a page of them, each made `plain`.
 
-    Of a page, only its own objects are read whole, if the node knows what it is sorted by. Raises HttpError, Refused.
+    If the node can tell alone what they are ordered and chosen by, only those of the page are read whole, or some at a
+    time. Raises HttpError, Refused.
     """
-    change = plain or (lambda document: document)
-    index = None if page_of(call.query) is None else shape.indexed(_sort_keys(call.query, DEFAULT_SORT))
-    if index is None:
-        return answer(call, map(change, shape.documents(call, only)))
-    found = answer(call, index.documents(call, only), columns=())
-    keys = [[each[part] for part in shape.key] for each in found["items"]]
-    whole = (
-        {tuple(each[part] for part in shape.key): each for each in shape.documents(call, only, keys)} if keys else {}
-    )
-    # One that is gone since is left out.
-    items = [change(whole[tuple(key)]) for key in keys if tuple(key) in whole]
-    chosen = columns_of(call.query)
-    return {**found, "items": [reduced(each, chosen) for each in items] if chosen else items}
+    page, columns = page_of(call.query), columns_of(call.query)
+    order, conditions = order_of(call.query, DEFAULT_SORT), conditions_of(call.query)
+    index_shape = shape.indexed([*order.members, *[each.member for each in conditions]])
+    if index_shape is None:
+        return answer(call, map(plain or _as_it_is, shape.documents(call, only)))
+    part = _Part(call, shape.limited(columns) if columns else shape, only, plain or _as_it_is, columns)
+    index = call.indexes.find(call, index_shape, only, order, conditions)
+    headers = {"Age": str(max(0, call.indexes.now_ms() - index.read_ms) // 1_000)}
+    if page is not None:
+        keys, counts = _cut(index.keys, index.total, page, lambda key: key[-1])
+        items = [each for some in _parts(keys) for each in part.read(some)]
+        return Reply(200, {**counts, "items": items, "item_count": len(items)}, headers)
+    if len(index.keys) <= LONG:
+        return Reply(200, [each for some in _parts(index.keys) for each in part.read(some)], headers)
+    return streams.listed(map(part.read, _parts(index.keys)), headers)
 
 
-def answer(
-    call: "Call",
-    documents: Iterable[Document],
-    sort: Sequence[str] = DEFAULT_SORT,
-    columns: Sequence[Sequence[str]] | None = None,
-) -> Any:
+class _Part(NamedTuple):
+    """Reads objects of a list by their keys."""
+
+    call: "Call"
+    shape: "Shape"
+    only: str | None
+    plain: Callable[[Document], Document]
+    columns: list[str]
+
+    def read(self, keys: Sequence[Key]) -> list[Document]:
+        """Return the documents of those that are still there, in this order. Raises HttpError, Refused."""
+        documents = self.shape.documents(self.call, self.only, keys)
+        by_key = {tuple([each[part] for part in self.shape.key]): each for each in documents}
+        found = [self.plain(by_key[key]) for key in keys if key in by_key]
+        return [reduced(each, self.columns) for each in found] if self.columns else found
+
+
+def _as_it_is(document: Document) -> Document:
+    return document
+
+
+def _parts(keys: list[Key]) -> Iterator[list[Key]]:
+    return (keys[at : at + PART] for at in range(0, len(keys), PART))
+
+
+def answer(call: "Call", documents: Iterable[Document], sort: Sequence[str] = DEFAULT_SORT) -> Any:
     """Return a list of documents, or a page of them, as the request asks for it. Raises HttpError."""
-    query = call.query
-    page = page_of(query)
+    page, columns = page_of(call.query), columns_of(call.query)
     found = list(documents)
     total = len(found)
-    if page is not None and page.matches is not None:
-        found = [each for each in found if page.matches(str(each.get("name", "")))]
-    found = ordered(found, query, sort)
-    chosen = columns_of(query) if columns is None else columns
-    if page is None:
-        return found if not chosen else [reduced(each, chosen) for each in found]
+    counts: Document = {}
+    found = arranged(chosen(found, conditions_of(call.query)), order_of(call.query, sort))
+    if page is not None:
+        found, counts = _cut(found, total, page, lambda each: str(each.get("name", "")))
+    items = [reduced(each, columns) for each in found] if columns else found
+    return items if page is None else {**counts, "items": items}
+
+
+def _cut(found: list[_T], total: int, page: Page, name_of: Callable[[_T], str]) -> tuple[list[_T], Document]:
+    """Return what is on a page, and the numbers that are told beside it. Raises HttpError: there is no such page."""
+    if page.matches is not None:
+        found = [each for each in found if page.matches(name_of(each))]
     count = len(found)
     begin = (page.number - 1) * page.size
     if begin > count:
         reason = f"Page out of range, page: {page.number} page size: {page.size}, len: {count}"
         raise HttpError(400, "page_out_of_range", reason)
     found = found[begin : begin + page.size]
-    return {
+    return found, {
         "filtered_count": count,
         "item_count": len(found),
-        "items": found if not chosen else [reduced(each, chosen) for each in found],
         "page": page.number,
         "page_count": -(-count // page.size),
         "page_size": page.size,
@@ -103,6 +156,17 @@ def page_of(query: "MultiDict[str, str]") -> Page | None:
     return Page(number, size, _matcher(name, query.get("use_regex") == "true") if name else None)
 
 
+def conditions_of(query: "MultiDict[str, str]") -> tuple[Condition, ...]:
+    """Return the conditions of `where`, all of which have to hold. Raises HttpError."""
+    found = []
+    for text in filter(None, query.get("where", "").split(",")):
+        match = _CONDITION.fullmatch(text)
+        if match is None:
+            raise bad_request(f"where: '{text}' is not a member, ==, < or >, and a whole number")
+        found.append(Condition(match[1], _COMPARISONS[match[2]], int(match[3])))
+    return tuple(found)
+
+
 # Differs from RabbitMQ: its patterns are those of PCRE.
 def _matcher(text: str, is_pattern: bool) -> Callable[[str], bool]:
     """Return a test of names, which does not tell small letters from large ones. Raises HttpError."""
@@ -121,56 +185,21 @@ def _matcher(text: str, is_pattern: bool) -> Callable[[str], bool]:
     return lambda name: search(name) is not None
 
 
-def ordered(documents: list[Document], query: "MultiDict[str, str]", sort: Sequence[str]) -> list[Document]:
-    """Return documents in the order that is asked for; `sort=` asks for none."""
-    keys = _sort_keys(query, sort)
-    if not keys:
-        return documents
-    paths = [key.split(".") for key in keys]
-    return sorted(
-        documents,
-        key=lambda each: [_rank(_value(each, path)) for path in paths],
-        reverse=query.get("sort_reverse") == "true",
-    )
+def columns_of(query: "MultiDict[str, str]") -> list[str]:
+    """Return the columns that are asked for; none for all."""
+    return [name for name in query.get("columns", "").split(",") if name]
 
 
-def _sort_keys(query: "MultiDict[str, str]", sort: Sequence[str]) -> Sequence[str]:
-    wanted = query.get("sort")
-    return sort if wanted is None else [wanted] if wanted else []
+def of_columns(document: Document, query: "MultiDict[str, str]") -> Document:
+    """Return one object with the columns that are asked for; a page has been reduced to them already."""
+    columns = columns_of(query)
+    return reduced(document, columns) if columns and "page" not in query else document
 
 
-def _rank(value: Any) -> tuple[int, Any]:
-    """Return a key that orders values of all kinds: numbers, then words without quotes, lists, objects, text."""
-    match value:
-        case bool() | None:
-            return 1, str(value)
-        case int() | float():
-            return 0, value
-        case str():
-            return 4, value
-        case list():
-            return 3, [_rank(one) for one in value]
-    return 2, len(value)
-
-
-def _value(document: Any, path: Sequence[str]) -> Any:
-    """Return the value at the end of a path; a missing one counts as 0."""
-    for word in path:
-        if not isinstance(document, dict) or word not in document:
-            return 0
-        document = document[word]
-    return document
-
-
-def columns_of(query: "MultiDict[str, str]") -> list[list[str]]:
-    """Return the paths of the columns that are asked for; none for all."""
-    return [name.split(".") for name in query.get("columns", "").split(",") if name]
-
-
-def reduced(document: Document, columns: Iterable[Sequence[str]]) -> Document:
+def reduced(document: Document, columns: Iterable[str]) -> Document:
     """Return a document with these columns alone, as far as it has them."""
     found: Document = {}
-    for path in columns:
+    for path in [column.split(".") for column in columns]:
         value: Any = document
         for word in path:
             if not isinstance(value, dict) or word not in value:

@@ -11,6 +11,7 @@ import socket
 import time
 from base64 import b64decode
 from collections import OrderedDict, deque
+from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
 from werkzeug.wrappers import Request
@@ -66,9 +67,10 @@ class Failures:
 class Logins:
     """Finds the user of each request."""
 
-    def __init__(self, node: Node, session_s: int) -> None:
+    def __init__(self, node: Node, session_s: int, origins: Collection[str] = ()) -> None:
         self._node = node
         self._session_s = session_s
+        self._origins = origins
         self._key = secrets.token_bytes(32)
         self._known: OrderedDict[bytes, tuple[float, Identity]] = OrderedDict()
         self._failures = Failures()
@@ -76,7 +78,7 @@ class Logins:
 
     def identify(self, request: Request) -> Identity:
         """Return the user of a request. Raises HttpError (401, 403, 429), Refused, Unavailable."""
-        _check_site(request)
+        _check_site(request, self._origins)
         name, password = credentials(request)
         if name is not None:
             return self._by_password(request, name, password)
@@ -100,7 +102,9 @@ class Logins:
         name, password = credentials(request)
         if name is None:
             raise login_failed(asks=False)
-        self._known.pop(self._digest(request, name, password), None)
+        digest = self._digest(request, name, password)
+        if digest in self._known:
+            self._known[digest] = 0.0, self._known[digest][1]
         return self._by_password(request, name, password)
 
     def refresh(self, request: Request, identity: Identity) -> Identity:
@@ -115,7 +119,7 @@ class Logins:
 
     def begin(self, request: Request, name: str, password: str) -> Identity:
         """Begin a session for a person's cookie. Raises as `identify`."""
-        _check_site(request)
+        _check_site(request, self._origins)
         found = self._log_in(request, name, password, PERSON_IDLE_S)
         return found._replace(token=token_of(found.handle))
 
@@ -128,16 +132,18 @@ class Logins:
         known = self._known.get(digest)
         if known is not None and now_s < known[0]:
             return known[1]
-        identity = self._log_in(request, name, password, REQUEST_IDLE_S)
+        # A password that was right is no guess: who guesses does not lock out programs behind the same address.
+        identity = self._log_in(request, name, password, REQUEST_IDLE_S, is_guess=known is None)
         self._known[digest] = now_s + KNOWN_S, identity
         self._known.move_to_end(digest)
         while len(self._known) > KNOWN_MAX:
             self._known.popitem(last=False)
         return identity
 
-    def _log_in(self, request: Request, name: str, password: str, idle_s: int) -> Identity:
+    def _log_in(self, request: Request, name: str, password: str, idle_s: int, *, is_guess: bool = True) -> Identity:
         address = request.remote_addr or ""
-        self._failures.check(address)
+        if is_guess:
+            self._failures.check(address)
         try:
             found = self._node.ask(
                 "login",
@@ -153,6 +159,7 @@ class Logins:
             if refused.exit_code != LOGIN_ENDED:
                 raise from_refusal(refused) from None
             self._failures.count(address)
+            self._known.pop(self._digest(request, name, password), None)
             raise login_failed(asks=_asks(request)) from None
         return Identity(found["name"], tuple(found["tags"]), found["session"])
 
@@ -195,9 +202,15 @@ def token_of(handle: str) -> str:
     return hmac.new(handle.encode(), b"csrf", "sha256").hexdigest()
 
 
-def _check_site(request: Request) -> None:
-    """Refuse what another site's page made a browser send. Raises HttpError."""
-    if request.method not in SAFE_METHODS and request.headers.get("Sec-Fetch-Site") == "cross-site":
+def _check_site(request: Request, origins: Collection[str]) -> None:
+    """Refuse what a page of another site made a browser send, but for these origins. Raises HttpError."""
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin", "").lower()
+    if request.method in SAFE_METHODS or origin in origins:
+        return
+    # Browsers of before 2023 tell no more than the page's origin, which is never the host's behind some proxies: those
+    # that say how the two are related are believed.
+    is_foreign = site == "cross-site" if site else bool(origin) and origin.partition("://")[2] != request.host
+    if is_foreign:
         raise forbidden("the request comes from a page of another site")
 
 

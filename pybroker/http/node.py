@@ -1,6 +1,7 @@
 """Node: the broker as this process sees it, through the socket that it has for this."""
 
 import contextlib
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,8 +16,12 @@ IDLE: Final = object()
 CHUNK_OCTETS: Final = 65_536
 # Idle connections that are kept for the next request.
 IDLE_MAX: Final = 8
+# The node lets go of the connection that was idle longest when many want one: amid much work that may be a new one.
+ATTEMPTS_MAX: Final = 3
 # A step of an answer takes the node some milliseconds, also beside much work.
 TIMEOUT_S: Final = 30.0
+# A command that is about something large says that it goes on. One that waits for a disk that is full does so, too.
+SILENCE_S_MAX: Final = 600.0
 
 
 class Unavailable(Exception):
@@ -88,24 +93,31 @@ class Node:
         """
         connection = self._connect(codec.encode_request(command, args, progress=progress, session=session))
         is_whole = False
-        may_fail = True
+        told_s = time.monotonic()
+        sent = False  # lines: the node reads nothing else after them, and closes the connection
         try:
             while True:
                 line = connection.line(idle_s)
+                if line == codec.GOES_ON:
+                    if time.monotonic() - told_s > SILENCE_S_MAX:
+                        raise TimeoutError(f"it has not answered for {SILENCE_S_MAX:g} seconds")
+                    continue
+                told_s = time.monotonic()
                 if isinstance(line, dict) and "end" in line:
-                    is_whole = True
+                    is_whole = not sent
                     yield line
                     return
                 if line == {"send": "lines"}:
-                    may_fail = False  # the node reads nothing else after lines that it did not like
+                    sent = True
                     connection.send(lines)
                     continue
                 if isinstance(line, dict) and "error" in line:
-                    is_whole = may_fail
+                    is_whole = not sent
                     error = line["error"]
                     raise Refused(error["text"], error["exit_code"], error.get("facts"))
                 yield line
                 if line == {"send": "shown"}:
+                    sent = True
                     connection.send([codec.encode(["shown"])])
         except (OSError, codec.BadLine) as error:
             raise Unavailable(f"the node does not answer: {error}") from error
@@ -122,14 +134,15 @@ class Node:
             if connection.asks(request):
                 return connection
             connection.close()
-        try:
-            connection = _Connection(self._path)
-        except (OSError, codec.BadLine) as error:
-            raise Unavailable(f"no node answers on {self._path}: {error}") from error
-        if not connection.asks(request):
+        for _ in range(ATTEMPTS_MAX):
+            try:
+                connection = _Connection(self._path)
+            except (OSError, codec.BadLine) as error:
+                raise Unavailable(f"no node answers on {self._path}: {error}") from error
+            if connection.asks(request):
+                return connection
             connection.close()
-            raise Unavailable("the node closed the connection")
-        return connection
+        raise Unavailable("the node closed the connection")
 
 
 class _Connection:
@@ -141,6 +154,7 @@ class _Connection:
         try:
             self._socket.connect(str(path))
             self._buffer = bytearray()
+            self._values: deque[Any] = deque()
             greeting = self.line()
         except BaseException:
             self._socket.close()
@@ -154,7 +168,7 @@ class _Connection:
         with contextlib.suppress(OSError):
             self._socket.settimeout(0)
             try:
-                if self._buffer or not self._socket.recv(1):
+                if self._buffer or self._values or not self._socket.recv(1):
                     return False
             except BlockingIOError:
                 self._socket.settimeout(TIMEOUT_S)
@@ -170,10 +184,11 @@ class _Connection:
 
     def line(self, idle_s: float | None = None) -> Any:
         """Return the next line; IDLE if `idle_s` are given and nothing comes for so long. Raises OSError, BadLine."""
-        buffer, seen = self._buffer, 0
+        if self._values:
+            return self._values.popleft()
         self._socket.settimeout(TIMEOUT_S if idle_s is None else idle_s)
-        while (end := buffer.find(b"\n", seen)) < 0:
-            seen = len(buffer)
+        end = 0
+        while not end:
             try:
                 octets = self._socket.recv(CHUNK_OCTETS)
             except TimeoutError:
@@ -182,10 +197,11 @@ class _Connection:
                 return IDLE
             if not octets:
                 raise ConnectionError("it closed the connection")
-            buffer += octets
-        line = bytes(buffer[:end])
-        del buffer[: end + 1]
-        return codec.decode(line)
+            end = len(self._buffer) + octets.rfind(b"\n") + 1 if b"\n" in octets else 0
+            self._buffer += octets
+        self._values.extend(codec.decode_lines(bytes(self._buffer[:end])))
+        del self._buffer[:end]
+        return self._values.popleft()
 
     def close(self) -> None:
         """Close it."""

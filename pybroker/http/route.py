@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from werkzeug.routing import BaseConverter, Map, Rule, ValidationError
+from werkzeug.routing import BaseConverter, Map, Rule
 
 from pybroker.control.access import Access
+from pybroker.http.errors import not_found
 
 # Anybody may ask, without a login.
 NO_LOGIN: Final[Access] = "none"
@@ -47,7 +48,7 @@ class _Name(BaseConverter):
         try:
             return unquote_to_bytes(value).decode()
         except UnicodeDecodeError:
-            raise ValidationError from None
+            raise not_found() from None
 
     def to_url(self, value: str) -> str:
         raise NotImplementedError

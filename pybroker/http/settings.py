@@ -28,10 +28,11 @@ class Management(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """All of them; without `management` there is no HTTP API."""
+    """All of them; without `management` there is no HTTP API, without `access_log`, text or json, no access log."""
 
     metrics: Metrics
     management: Management | None
+    access_log: str
 
     @classmethod
     def of(cls, document: Any) -> "Settings":
@@ -40,4 +41,5 @@ class Settings(NamedTuple):
         return cls(
             Metrics(**document["prometheus"]),
             None if management is None else Management(**management | {"origins": tuple(management["origins"])}),
+            document["access_log"],
         )

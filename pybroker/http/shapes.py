@@ -1,6 +1,6 @@
 """Shapes: facts of objects, as the node tells them, as documents of RabbitMQ's management interface."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 STATS: Final = ("ack", "deliver", "deliver_get", "deliver_no_ack", "get", "get_empty", "get_no_ack", "redeliver")
 PUBLISHER_STATS: Final = ("confirm", "drop_unroutable", "publish", "return_unroutable")
 LENGTHS: Final = ("messages", "messages_ready", "messages_unacknowledged")
+# Ends the name of a rate, behind the name of the figure.
+RATE: Final = "_details.rate"
 _LENGTHS: Final = dict.fromkeys(LENGTHS, kinds.LENGTHS)
 _OCTETS: Final = dict.fromkeys(("recv_oct", "send_oct"), kinds.OCTETS)
 
@@ -56,11 +58,17 @@ class Shape(NamedTuple):
         if keys:
             args |= {"keys": [part for key in keys for part in key], "key_parts": len(keys[0])}
         windows = {kind: window_of(call.query, kind) for kind in {MESSAGES, *self.rated.values()}}
-        document = partial(self._document, call.samples, windows, len(keys) == 1)
+        watched = len(keys) == 1 or any(windows.values())
+        document = partial(self._document, call.samples, windows, (*self.stats, *self.rated), watched)
         return map(document, call.rows("object_rows", **args))
 
     def _document(
-        self, samples: "Samples", windows: "Mapping[str, Window | None]", alone: bool, row: Sequence[Any]
+        self,
+        samples: "Samples",
+        windows: "Mapping[str, Window | None]",
+        names: tuple[str, ...],
+        watched: bool,
+        row: Sequence[Any],
     ) -> "Document":
         count = len(row) - len(self.stats)
         document = dict(zip((*self.facts, *self.renamed), row[:count], strict=True))
@@ -68,29 +76,48 @@ class Shape(NamedTuple):
             if document[name] == "":
                 document[name] = None
         stats = dict(zip(self.stats, row[count:], strict=True))
-        if not self.key:
+        if not self.key or not names:
             return document | ({"message_stats": stats} if any(stats.values()) else {})
-        names = (*self.stats, *self.rated)
         values = [*stats.values(), *[document[name] or 0 for name in self.rated]]
         key = (self.kind, *[document[name] for name in self.key])
-        details = samples.of_object(key, names, values, alone=alone)
+        details = samples.of_object(key, names, values, watched=watched)
         if any(stats.values()):
             document["message_stats"] = with_details(stats, lambda name: details(name, windows[MESSAGES]))
         return with_details(document, lambda name: details(name, windows[self.rated[name]]), self.rated)
 
-    def indexed(self, members: Sequence[str]) -> "Shape | None":
-        """Return a form with the key and these members alone; None if more than facts is needed for them."""
-        facts, stats = dict.fromkeys(self.key), []
+    def indexed(self, members: Iterable[str]) -> "Shape | None":
+        """Return a form with the key and these members alone; None if they are more than facts, counters and rates."""
+        facts, stats, rated = set(self.key), set(), {}
         for member in members:
-            word, _, name = member.rpartition(".")
+            word, _, name = member.removesuffix(RATE).rpartition(".")
             if word == "message_stats" and name in self.stats:
-                stats.append(name)
+                stats.add(name)
             elif member in self.facts:
-                facts[member] = None
+                facts.add(member)
+            elif not word and name in self.rated and member != name:
+                facts.add(name)
+                rated[name] = self.rated[name]
             else:
                 return None
-        optional = self.optional.intersection(facts)
-        return self._replace(facts=tuple(facts), stats=tuple(stats), renamed={}, optional=optional, rated={}, key=())
+        return self._of(facts, stats, rated)
+
+    def limited(self, members: Iterable[str]) -> "Shape":
+        """Return a form with the key and the members in which these are; dots lead into them."""
+        words = {member.partition(".")[0] for member in members}
+        # All figures or none: what is remembered of an object is so for every list.
+        if words.isdisjoint(("message_stats", *[f"{name}_details" for name in self.rated])):
+            return self._of(words.union(self.key), (), {})
+        return self._of(words.union(self.key, self.rated), self.stats, self.rated)
+
+    def _of(self, members: Collection[str], stats: Collection[str], rated: Mapping[str, str]) -> "Shape":
+        """Return a form with no other members than these."""
+        return self._replace(
+            facts=tuple([name for name in self.facts if name in members]),
+            stats=tuple([name for name in self.stats if name in stats]),
+            renamed={member: fact for member, fact in self.renamed.items() if member in members},
+            optional=self.optional.intersection(members),
+            rated=rated,
+        )
 
     def one(self, call: "Call", *key: str, only: str | None = None) -> "Document | None":
         """Return the document of a key; None if the user sees no such object. Raises HttpError, Refused."""
@@ -108,7 +135,7 @@ QUEUE: Final = Shape(
     (
         *_QUEUE_BASICS,
         *("consumer_capacity", "consumer_utilisation", "exclusive_consumer_tag", "single_active_consumer_tag"),
-        *("head_message_timestamp", "head_age_ms", "messages_delayed", "messages_dlx"),
+        *("head_message_timestamp", "head_age_ms", "idle_since", "messages_delayed", "messages_dlx", "dead_lettered"),
         *("in_rate_10s", "out_rate_10s", "time_to_drain_s", "time_to_full_s"),
         *("paused", "paused_mode", "paused_by", "paused_since_ms", "paused_why"),
         *("message_bytes_paged_out", "message_bytes_persistent", "message_bytes_ram", "message_bytes_ready"),
@@ -152,6 +179,8 @@ VHOST: Final = Shape(
     rated=_LENGTHS | _OCTETS,
     key=("name",),
 )
+# To ask whether there is one, and whether the user sees it.
+VHOST_NAMES: Final = Shape("vhost", ("name",))
 CONNECTION: Final = Shape(
     "connection",
     (
@@ -168,7 +197,7 @@ CONNECTION: Final = Shape(
         *("node", "peer_cert_issuer", "peer_cert_subject", "peer_cert_validity", "peer_host", "peer_port", "port"),
         *("recv_cnt", "recv_oct", "send_cnt", "send_oct", "send_pend", "ssl", "ssl_cipher", "ssl_hash"),
         *("ssl_key_exchange", "ssl_protocol", "state", "timeout", "user", "user_provided_name", "vhost"),
-        *("last_blocked_by", "last_blocked_age", "last_blocked_cause", "protocol"),
+        *("last_blocked_by", "last_blocked_age", "last_blocked_cause", "protocol", "type"),
     ),
     renamed={"user_who_performed_action": "user"},
     optional=frozenset(
@@ -183,12 +212,12 @@ CONNECTION: Final = Shape(
 CHANNEL: Final = Shape(
     "channel",
     (
-        *("acks_uncommitted", "confirm_mode", "connection_details", "consumer_count", "global_prefetch_count"),
+        *("acks_uncommitted", "connection_details", "consumer_count", "global_prefetch_count"),
         *("messages_unacknowledged", "messages_uncommitted", "messages_unconfirmed", "name", "node", "number"),
         *("prefetch_count", "state", "transactional", "user", "vhost"),
     ),
     (*STATS, *PUBLISHER_STATS),
-    {"user_who_performed_action": "user"},
+    {"confirm": "confirm_mode", "user_who_performed_action": "user"},
     key=("name",),
 )
 CONSUMER: Final = Shape(

@@ -1,21 +1,23 @@
-"""Streams: the answer of a command that goes on, as lines of JSON, each sent as soon as it comes."""
+"""Streams: answers that are sent as they are made: of commands that go on, as lines of JSON, and long lists."""
 
-import json
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.wrappers import Response
 
 from pybroker.http import errors
+from pybroker.http.fields import as_json
 from pybroker.http.node import IDLE, Refused, Unavailable
 
 if TYPE_CHECKING:
     from pybroker.http.call import Call
+    from pybroker.http.lists import Document
 
 # Without anything to tell an empty line is sent, so that a client that has gone is noticed.
 IDLE_S: Final = 5.0
 TYPE: Final = "application/x-ndjson"
-_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def stream(call: "Call", command: str, **args: Any) -> Response:
@@ -28,6 +30,29 @@ def stream(call: "Call", command: str, **args: Any) -> Response:
     except Refused as refused:
         raise errors.of_command(refused) from None
     return Response(_shown(lines), 200, content_type=TYPE)
+
+
+def listed(parts: "Iterable[list[Document]]", headers: Mapping[str, str]) -> Response:
+    """Return a JSON array of the documents of all parts, of which the first is waited for. Raises what that raises."""
+    left = iter(parts)
+    first = next(left, [])
+    return Response(_array(chain([first], left)), 200, dict(headers), content_type="application/json")
+
+
+def _array(parts: "Iterable[list[Document]]") -> Iterator[str]:
+    """Yield the text of an array; a fault amid it ends the connection, so that nobody takes a part for the whole."""
+    begin = "["
+    try:
+        for documents in parts:
+            if documents:
+                yield begin + as_json(documents)[1:-1]
+                begin = ","
+    except (Refused, Unavailable) as error:
+        raise ConnectionAbortedError(str(error)) from None
+    except Exception:
+        traceback.print_exc()  # to the log of the node
+        raise
+    yield "[]" if begin == "[" else "]"
 
 
 def _shown(lines: Iterator[Any]) -> Iterator[str]:
@@ -51,4 +76,4 @@ def _shown(lines: Iterator[Any]) -> Iterator[str]:
 
 
 def _line(value: Any) -> str:
-    return _encode(value) + "\n"
+    return as_json(value) + "\n"

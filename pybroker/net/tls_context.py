@@ -5,11 +5,12 @@ handshakes. Knows OpenSSL, no files.
 """
 
 import ssl
+import sys
 import time
 from collections.abc import Mapping
 from hashlib import sha256
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 from pybroker.core.auth.certificate import certificate_of
 from pybroker.tls_facts import TlsFacts, agreed
@@ -98,3 +99,9 @@ def _chain_length(tls: ssl.SSLObject) -> int:
     # Public from Python 3.13 on.
     inner = tls if hasattr(tls, "get_verified_chain") else tls._sslobj  # type: ignore[attr-defined]
     return len(inner.get_verified_chain())
+
+
+def hush(unraisable: Any) -> None:
+    """Say nothing of a name (SNI) that is not ASCII: Python refuses it, and would print a traceback for each."""
+    if not (isinstance(unraisable.exc_value, UnicodeDecodeError) and isinstance(unraisable.object, bytes)):
+        sys.__unraisablehook__(unraisable)

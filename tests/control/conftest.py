@@ -66,6 +66,7 @@ class FakeDaemon:
         self.web_settings = {
             "prometheus": {"host": "127.0.0.1", "port": 15_692, "series_max": 1_000},
             "management": None,
+            "access_log": "",
         }
         self.web_sessions = WebSessions(world.broker)
 

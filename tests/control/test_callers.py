@@ -2,7 +2,7 @@
 
 import pytest
 
-from pybroker.control.callers import IDLE_S_MIN, Caller, Callers
+from pybroker.control.callers import IDLE_S_MIN, STUCK_S_MIN, Caller, Callers
 
 
 @pytest.fixture
@@ -27,6 +27,14 @@ def test_the_one_that_was_idle_longest_gives_way(callers):
 def test_nobody_gives_way_who_is_served_or_has_just_come(callers):
     assert callers(None, None).longest_idle(100.0) is None
     assert callers(None, 100.0 - IDLE_S_MIN / 2).longest_idle(100.0) is None
+
+
+def test_one_amid_a_request_gives_way_later(callers):
+    both = callers(90.0, 95.0)
+    first, second = both._all
+    first.asking = True
+    assert both.longest_idle(89.9 + STUCK_S_MIN) is second
+    assert both.longest_idle(90.0 + STUCK_S_MIN) is first
 
 
 def test_callers_take_an_eighth_of_the_descriptors_at_most(callers, monkeypatch):

@@ -3,12 +3,14 @@
 import os
 import stat
 
+import gevent
 import pytest
 
 from pybroker.control import codec
 from pybroker.control.doors import OPERATORS, WEB
 from pybroker.control.identity import Identity
 from pybroker.control.server import ControlServer
+from pybroker.control.spec import Command, NoArgs
 from tests.control.test_server import Caller
 
 # Neither root nor anybody whom tests run as.
@@ -54,6 +56,31 @@ def test_on_the_web_socket_nothing_may_be_done_that_needs_a_tag(web, operator):
         assert (answer["error"]["exit_code"], answer["error"]["text"][:4]) == (77, "Not "), command
     assert caller.ask("ping")[0] == {"value": "Ping succeeded"}
     assert operator.daemon.asked == []
+
+
+def test_a_command_that_goes_on_ends_with_the_session(web, add, operator):
+    ended = []
+
+    def work(_node, _args):
+        try:
+            while True:
+                gevent.sleep(0.001)
+                yield [{"event": 1}]
+        finally:
+            ended.append(True)
+
+    add(Command("follow", "Tests", "Tests", NoArgs, "read", "none", work, streams="json"))
+    users = operator.world.broker.users
+    handle = operator.daemon.web_sessions.begin(users.get("guest"), "127.0.0.1", 60, 60)
+    caller = Caller(web.path)
+    caller.line()
+    caller.socket.sendall(codec.encode_request("follow", {}, progress=True, session=handle))
+    assert [caller.line(), caller.line()] == [{"columns": ["value"]}, [{"event": 1}]]
+    users.set_tags("guest", [])
+    while isinstance(last := caller.line(), list):
+        pass
+    assert last["error"] == {"text": "the session has ended; log in again", "exit_code": 79}
+    assert ended
 
 
 def test_on_the_web_socket_a_session_has_what_its_user_may_do(web, server, operator):

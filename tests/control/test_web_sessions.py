@@ -39,6 +39,22 @@ def test_it_ends_when_nobody_uses_it(world, sessions, handle):
     assert sessions.find(handle) is None
 
 
+def test_a_long_request_keeps_it(world, users, sessions, handle):
+    world.advance(70_000)
+    assert sessions.still_stands(handle)
+    world.advance(20_000)
+    assert sessions.find(handle) is not None
+    users.set_tags("ann", ())
+    assert not sessions.still_stands(handle)
+    sessions.end(handle)
+    assert not sessions.still_stands(handle)
+
+
+def test_a_request_ends_when_its_time_is_over(world, sessions, handle):
+    world.advance(100_000)
+    assert not sessions.still_stands(handle)
+
+
 def test_it_ends_after_an_idle_time(world, sessions, handle):
     world.advance(60_000)
     assert sessions.find(handle) is None
@@ -80,3 +96,12 @@ def test_the_idle_give_way_to_the_new(users, sessions, handle, monkeypatch):
     sessions.begin(users.get("ann"), "10.0.0.1", 60, 100)
     assert len(sessions) == 3
     assert [sessions.find(each) is not None for each in (handle, *others)] == [True, False, True]
+
+
+def test_nobody_pushes_out_others_by_logging_in_again_and_again(users, sessions, handle, monkeypatch):
+    monkeypatch.setattr(web_sessions, "SESSIONS_MAX", 3)
+    users.add("ben", "secret", ("management",))
+    for _ in range(5):
+        sessions.begin(users.get("ben"), "10.0.0.2", 60, 100)
+    assert len(sessions) == 3
+    assert sessions.find(handle) is not None

@@ -63,6 +63,16 @@ def test_a_reset_node_is_a_fresh_one():
     assert broker.users.authenticate("guest", "guest") is not None
 
 
+def test_the_id_of_the_cluster_stays_until_a_reset():
+    broker = new_broker()
+    broker.ensure_cluster_id()
+    first = broker.parameters.globals["internal_cluster_id"]
+    broker.ensure_cluster_id()
+    assert broker.parameters.globals["internal_cluster_id"] == first
+    broker.reset()
+    assert broker.parameters.globals["internal_cluster_id"] != first
+
+
 def test_who_observes_users_still_does_after_a_reset():
     broker, events = new_broker(), []
     broker.users.observers.add(lambda event, facts, _cause: events.append((event, facts.get("name"))))

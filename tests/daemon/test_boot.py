@@ -114,6 +114,8 @@ def test_the_screen_says_where_pybroker_web_answers():
         ("web interface", "http://127.0.0.1:15672/"),
         ("metrics", "http://[::1]:15692/metrics"),
     ]
+    config.management = config.management._replace(tls=object(), tls_host="0.0.0.0")
+    assert boot._web_addresses(config)[1] == ("web interface over TLS", "https://localhost:15671/")
     config.management = None
     config.prometheus_host = "::"
     assert boot._web_addresses(config) == [("metrics", "http://localhost:15692/metrics")]

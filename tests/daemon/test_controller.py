@@ -21,6 +21,7 @@ class Daemon:
         self.audit = None
         self.telemetry = None
         self.tls = None
+        self.https = None
         self.closed = 0
         self.opened = 0
         self.fault = None

@@ -54,9 +54,13 @@ def test_files_of_https_that_do_not_fit_are_refused(tmp_path):
         lines = f"management.ssl.certfile = {made.server.certificate}\nmanagement.ssl.keyfile = {key}\n"
         return configure(*parse_conf(lines.encode(), "f"))
 
-    assert reload_parts.https(config(made.server.key), config("/none"))() is None
+    daemon, read = SimpleNamespace(https=None), []
+    assert reload_parts.https(daemon)(config(made.server.key), config("/none"))() is None
+    daemon.https = SimpleNamespace(read=lambda: read.append(1))
+    reload_parts.https(daemon)(config(made.server.key), config("/none"))()
+    assert read == [1]
     with pytest.raises(StartError, match="the key does not belong to the certificate"):
-        reload_parts.https(config(made.client.key), config(made.client.key))
+        reload_parts.https(daemon)(config(made.client.key), config(made.client.key))
 
 
 def test_nothing_happens_before_the_values_are_in_force(caplog):

@@ -15,6 +15,7 @@ import gevent
 import psutil
 import pytest
 
+from pybroker.daemon import web
 from pybroker.daemon.web import LIFE_S, LINE_OCTETS_MAX, Web, restart_pause_s
 from pybroker.version import RABBITMQ_VERSION
 from tests.certificates import make_certificates
@@ -73,6 +74,7 @@ def test_it_is_there_again_after_a_kill_and_goes_with_the_node(short_folder, con
     assert 'rabbitmq_node="test@here"' in scrape(port)
     first = child_of(running)
     assert first.nice() == psutil.Process(running.pid).nice() + 5
+    assert os.sched_getscheduler(first.pid) == os.SCHED_BATCH
     first.kill()
     scrape(port)
     second = child_of(running)
@@ -81,7 +83,7 @@ def test_it_is_there_again_after_a_kill_and_goes_with_the_node(short_folder, con
     assert (code, errors) == (0, "")
     assert not second.is_running() or second.status() == psutil.STATUS_ZOMBIE
     log = "".join(path.read_text() for path in short_folder.rglob("*.log"))
-    assert f"pybroker-web: listening on 127.0.0.1:{port}" in log
+    assert f"pybroker-web: listening on 127.0.0.1:{port} for metrics" in log
     assert "pybroker-web ended with -9; starting it again in 1 s" in log
     assert not list(short_folder.glob("*.web"))
 
@@ -101,7 +103,7 @@ def test_a_port_that_is_taken_is_told_once_and_used_when_it_is_free(short_folder
         other.bind(("127.0.0.1", port))
         other.listen()
         running = Running(short_folder, config=config, web=True)
-        text = f"cannot listen on 127.0.0.1:{port} (Address already in use); trying again"
+        text = f"cannot listen on 127.0.0.1:{port} for metrics (Address already in use); trying again"
         deadline = time.monotonic() + WAIT_S
         while text not in (log := "".join(path.read_text() for path in short_folder.rglob("*.log"))):
             assert time.monotonic() < deadline
@@ -169,3 +171,21 @@ def test_the_api_is_served_over_https_with_certificates_that_fit(short_folder, t
     assert not refused.serves
     code, errors = refused.ended()
     assert (code, "the key does not belong to the certificate" in errors) == (78, True)
+
+
+def test_requests_are_in_the_log_at_debug(short_folder, config, port):
+    running = Running(short_folder, "--log-level", "debug", config=config, web=True)
+    scrape(port)
+    running.wait_for_log("pybroker-web: GET /metrics by - at 127.0.0.1: status 200, ")
+    running.ctl("set_log_level", "info")
+    running.stop()
+
+
+def test_lines_of_the_child_that_are_no_requests_are_logged_as_they_are(caplog):
+    with caplog.at_level("DEBUG", "pybroker"):
+        for line in ("words", '{"time": '):
+            web._log(line)
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "pybroker-web: words"),
+        ("INFO", 'pybroker-web: {"time": '),
+    ]

@@ -16,6 +16,9 @@ from pybroker.control.spec import EX_LOGIN, Progress
 from pybroker.core.events.cause import BROKER
 from pybroker.errors import AmqpError
 from pybroker.http.application import Application
+from pybroker.http.door.access_log import AccessLog
+from pybroker.http.door.server import Server
+from pybroker.http.metrics.application import Application as MetricsApplication
 from pybroker.http.node import Node, Refused
 from pybroker.http.samples.samples import Samples
 from pybroker.http.settings import Management
@@ -114,11 +117,15 @@ class Api:
 
 
 NO_VHOST = (401, {"error": "not_authorised", "reason": "User not authorised to access virtual host"})
-REFUSED = (401, {"error": "not_authorised", "reason": "Access refused."})
 NOT_FOUND = (404, {"error": "Object Not Found", "reason": "Not Found"})
 VHOST_NOT_FOUND = (404, {"error": "not_found", "reason": "vhost_not_found"})
 DONE = (204, None)
 MADE = (201, None)
+
+
+def refused(text):
+    """Return the answer to a user who lacks a permission, which the text names."""
+    return 401, {"error": "not_authorised", "reason": "Access refused.", "reply_text": text}
 
 
 def bad(reason: Any) -> tuple[int, dict[str, Any]]:
@@ -154,3 +161,11 @@ def folder():
     # pytest's own folders have names longer than a socket's path may be.
     with tempfile.TemporaryDirectory(prefix="web") as name:
         yield Path(name)
+
+
+@pytest.fixture
+def server(node):
+    server = Server(("127.0.0.1", 0), MetricsApplication(node, 1_000), AccessLog(print))
+    server.start()
+    yield server
+    server.stop()

@@ -9,6 +9,7 @@ import pytest
 
 from pybroker.http.metrics import collect
 from pybroker.http.metrics.families import FAMILIES
+from pybroker.net.server import files_max
 from tests.sources import ROOT
 
 RULES = ROOT / "etc/pybroker-alerts.yml"
@@ -32,9 +33,10 @@ STORIES = {
         },
         "30m",
     ),
+    "PybrokerNoDescriptors": ({'rabbitmq_alarms_file_descriptor_limit{instance="a"}': ("1", "0")}, "2m"),
     "PybrokerFewDescriptors": (
         {
-            'rabbitmq_process_open_fds{instance="a"}': ("950", "100"),
+            'rabbitmq_process_open_fds{instance="a"}': ("720", "100"),
             'rabbitmq_process_max_fds{instance="a"}': ("1000", "1000"),
         },
         "7m",
@@ -65,6 +67,13 @@ def test_rules_are_about_metrics_that_there_are(node):
     used = set(re.findall(r"\b((?:rabbitmq|pybroker)_\w+)", "\n".join(re.findall(r"expr: (.*)", RULES.read_text()))))
     assert used
     assert used <= known
+
+
+def test_few_descriptors_are_told_before_nobody_is_let_in(monkeypatch):
+    (share,) = re.findall(r"process_open_fds > ([\d.]+) \*", RULES.read_text())
+    for limit in (200, 1_024, 65_536, 1_048_576):
+        monkeypatch.setattr("pybroker.descriptors.limit", lambda limit=limit: limit)
+        assert float(share) * limit < 0.95 * files_max()
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")

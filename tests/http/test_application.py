@@ -5,8 +5,14 @@ import json
 
 import pytest
 
+from pybroker.http.application import STRANGER_OCTETS_MAX
 from pybroker.http.node import Unavailable
 from tests.http.conftest import SETTINGS, Api
+
+
+def test_columns_of_one_object(api):
+    assert api.get("/api/exchanges/%2F/amq.topic?columns=name,vhost,none") == {"name": "amq.topic", "vhost": "/"}
+    assert api.get("/api/exchanges?columns=name&page=1&page_size=1")["items"] == [{"name": ""}]
 
 
 def test_an_answer_is_json_that_nobody_keeps(api):
@@ -98,9 +104,14 @@ def test_an_answer_that_is_known_is_not_sent_again(api):
 
 def test_large_bodies_are_refused(node):
     api = Api(node, SETTINGS._replace(body_octets_max=100))
-    response = api.request("POST", "/api/pybroker/session", user=None, data=b"x" * 101)
-    assert response.status_code == 413
-    assert response.get_json()["error"] == "bad_request"
+    response = api.request("PUT", "/api/queues/%2F/q", data=b"x" * 101)
+    reason = "the body of the request has more than 100 octets"
+    assert (response.status_code, response.get_json()) == (413, {"error": "bad_request", "reason": reason})
+
+
+def test_strangers_send_less(api):
+    for size, status in ((STRANGER_OCTETS_MAX, 400), (STRANGER_OCTETS_MAX + 1, 413)):
+        assert api.request("POST", "/api/pybroker/session", user=None, data=b"x" * size).status_code == status
 
 
 def test_without_a_node_it_says_so(api, node):

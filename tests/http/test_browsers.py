@@ -37,6 +37,7 @@ def test_a_named_one_may(node):
 
 
 def test_any_site_may_without_credentials(node):
+    # RabbitMQ's advisory CVE-2026-66070: it reflected the origin of anybody, with credentials.
     found = shared(node, ("*",))
     assert found["Access-Control-Allow-Origin"] == "*"
     assert "Access-Control-Allow-Credentials" not in found

@@ -1,19 +1,26 @@
 """One request, and the node as its user sees it."""
 
+import contextlib
 import io
 
 import pytest
 from werkzeug.test import EnvironBuilder, run_wsgi_app
 from werkzeug.wrappers import Request
 
+from pybroker.http import call as call_module
 from pybroker.http.call import Call
 from pybroker.http.errors import HttpError
 from pybroker.http.logins import Logins
+from pybroker.http.order import Indexes
 from pybroker.http.samples.samples import Samples
 
 
+def of(request, node, identity=None):
+    return Call(request, node, identity, Logins(node, 100), Samples(node), Indexes(lambda: 0))
+
+
 def call(node, identity=None, **more):
-    return Call(Request(EnvironBuilder(**more).get_environ()), node, identity, Logins(node, 100), Samples(node))
+    return of(Request(EnvironBuilder(**more).get_environ()), node, identity)
 
 
 @pytest.mark.parametrize("octets", [b"", b" ", b"null", b"undefined", b"{}"])
@@ -26,6 +33,29 @@ def test_bodies_are_json(node, octets):
     with pytest.raises(HttpError, match="not_json") as caught:
         call(node, data=octets).document()
     assert caught.value.status == 400
+
+
+def test_a_body_of_brackets_alone_is_refused(node, monkeypatch):
+    monkeypatch.setattr(call_module, "BRACKETS_MAX", 10)
+    assert len(call(node, data=b"[" + b"{}," * 8 + b"{}]").document()) == 9
+    with pytest.raises(HttpError, match="more than 10 brackets") as caught:
+        call(node, data=b"[" + b"{}," * 10 + b"{}]").document()
+    assert caught.value.status == 413
+
+
+def test_only_so_many_large_bodies_are_read_at_once(node, monkeypatch):
+    monkeypatch.setattr(call_module, "LARGE_OCTETS", 5)
+    monkeypatch.setattr(call_module, "LARGE_WAIT_S", 0.01)
+    with contextlib.ExitStack() as stack:
+        for _ in range(call_module.LARGE_MAX):
+            stack.enter_context(call_module._LARGE)
+        assert call(node, data=b"[1]").document() == [1]
+        with pytest.raises(HttpError, match="other requests") as caught:
+            call(node, data=b"[1,2,3]").document()
+        assert caught.value.status == 503
+        with pytest.raises(HttpError, match="other requests"):
+            call(node, data=b"[1]", headers={"Transfer-Encoding": "chunked"}).document()
+    assert call(node, data=b"[1,2,3]").document() == [1, 2, 3]
 
 
 def test_a_body_without_an_end_is_told_so(api):
@@ -41,7 +71,7 @@ def test_a_connection_that_breaks_is_told_so(node):
 
     environ = EnvironBuilder(method="POST").get_environ() | {"wsgi.input": Broken(), "wsgi.input_terminated": True}
     with pytest.raises(HttpError, match="the body of the request has no end"):
-        Call(Request(environ), node, None, Logins(node, 100), Samples(node)).document()
+        of(Request(environ), node).document()
 
 
 def test_fields_are_those_of_an_object(node):

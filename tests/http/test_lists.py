@@ -40,13 +40,6 @@ def test_order(query, expected):
     assert names(**query) == expected
 
 
-def test_values_of_all_kinds_have_an_order():
-    values = [{}, [], "", True, None, 1.5, 0, ["a", 1], {"a": 1}]
-    documents = [{"name": "", "v": value} for value in values]
-    found = lists.ordered(documents, MultiDict({"sort": "v"}), ())
-    assert [each["v"] for each in found] == [0, 1.5, None, True, {}, {"a": 1}, [], ["a", 1], ""]
-
-
 def test_columns():
     assert answer(columns="name,stats.rate")[2] == {"name": "x", "stats": {"rate": 1.5}}
     assert answer(columns="none") == [{}, {}, {}]
@@ -79,6 +72,28 @@ def test_pages():
 def test_names_are_looked_for_in_pages(query, expected):
     assert names(page="1", **query) == expected
     assert len(names(**query)) == 3
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("n>2", ["Y"]),
+        ("n<3", ["X", "x"]),
+        ("n==0", ["X"]),
+        ("stats.rate>1,n>1", ["x"]),
+        ("name==0", ["X", "Y", "x"]),
+        (",", ["X", "Y", "x"]),
+    ],
+)
+def test_members_are_compared(where, expected):
+    assert names(where=where) == expected
+    assert answer(where=where, page="1")["filtered_count"] == len(expected)
+
+
+@pytest.mark.parametrize("where", ["n", "n>", "n>x", "n>=1", "n>1.5", "n > 1", ">1"])
+def test_bad_comparisons(where):
+    with pytest.raises(HttpError, match="whole number"):
+        answer(where=where)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from werkzeug.wrappers import Request
 from pybroker.http import logins
 from pybroker.http.errors import HttpError
 from pybroker.http.logins import Failures, Logins
-from tests.http.conftest import Api
+from tests.http.conftest import SETTINGS, Api
 
 SESSION = "/api/pybroker/session"
 
@@ -96,6 +96,21 @@ def test_whoever_is_known_is_let_in_while_others_guess(api):
     api.get("/api/whoami")
 
 
+def test_a_password_that_was_right_is_no_guess(api, world, monkeypatch):
+    begin_s = logins.time.monotonic()
+    api.get("/api/whoami")
+    monkeypatch.setattr(logins.time, "monotonic", lambda: begin_s + 30)
+    for _ in range(10):
+        api.get("/api/whoami", "x", status=401)
+    monkeypatch.setattr(logins.time, "monotonic", lambda: begin_s + 70)
+    api.get("/api/whoami")
+    world.broker.users.set_tags("guest", ("administrator", "more"))
+    api.get("/api/whoami")
+    world.broker.users.delete("guest")
+    api.get("/api/whoami", status=401)
+    api.get("/api/whoami", status=429)
+
+
 def test_only_so_many_addresses_are_remembered(monkeypatch):
     monkeypatch.setattr(logins, "ADDRESSES_MAX", 2)
     failures = Failures()
@@ -108,6 +123,28 @@ def test_only_so_many_addresses_are_remembered(monkeypatch):
 
 
 @pytest.mark.parametrize("user", ["guest", None])
-def test_pages_of_other_sites_change_nothing(api, user):
-    response = api.request("DELETE", SESSION, user, headers={"Sec-Fetch-Site": "cross-site"})
+@pytest.mark.parametrize(
+    "headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}, {"Origin": "null"}]
+)
+def test_pages_of_other_sites_change_nothing(api, user, headers):
+    response = api.request("DELETE", SESSION, user, headers=headers)
     assert (response.status_code, response.get_json()["error"]) == (403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://localhost:15672"},
+        {"Sec-Fetch-Site": "same-origin", "Origin": "https://broker.example"},
+        {"Sec-Fetch-Site": "none"},
+    ],
+)
+def test_pages_of_this_site_change_something(api, headers):
+    assert api.request("PUT", "/api/vhosts/v", headers=headers).status_code == 201
+
+
+@pytest.mark.parametrize(("allowed", "status"), [("https://ops.example", 201), ("*", 403)])
+def test_pages_of_origins_that_are_named_change_something(node, allowed, status):
+    api = Api(node, SETTINGS._replace(origins=(allowed,)))
+    headers = {"Origin": "https://ops.example", "Sec-Fetch-Site": "cross-site"}
+    assert api.request("PUT", "/api/vhosts/v", headers=headers).status_code == status

@@ -3,9 +3,10 @@
 import gevent
 import pytest
 
-from pybroker.control import codec
+from pybroker.control import codec, commands, server as server_module
 from pybroker.control.doors import WEB
 from pybroker.control.server import ControlServer
+from pybroker.control.spec import Command, NoArgs
 from pybroker.http import node as node_module
 from pybroker.http.node import Node, Refused, Unavailable
 from tests.control.conftest import Operator
@@ -81,6 +82,49 @@ def test_a_node_that_does_not_answer_is_not_waited_for(asked, server, monkeypatc
     listener.close()
 
 
+@pytest.fixture
+def slow(monkeypatch):
+    """A command that says nothing for a while."""
+
+    def run(node, _args):
+        node.pause(0.3)
+        return "done"
+
+    command = Command("slow", "Tests", "Tests", NoArgs, "read", "none", run)
+    monkeypatch.setattr(commands, "KNOWN", commands.KNOWN | {"slow"})
+    load = commands.load
+    monkeypatch.setattr(commands, "load", lambda name: command if name == "slow" else load(name))
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_command_that_goes_on_is_waited_for(asked, monkeypatch):
+    monkeypatch.setattr(node_module, "TIMEOUT_S", 0.1)
+    with pytest.raises(Unavailable, match="timed out"):
+        asked.ask("slow")
+    monkeypatch.setattr(server_module, "BEAT_S", 0.02)
+    assert asked.ask("slow") == "done"
+    assert asked.ask("ping") == "Ping succeeded"
+    monkeypatch.setattr(node_module, "SILENCE_S_MAX", 0.05)
+    with pytest.raises(Unavailable, match="it has not answered for"):
+        asked.ask("slow")
+
+
+@pytest.mark.usefixtures("slow")
+def test_operators_are_not_told_that_a_command_goes_on(world, folder, monkeypatch):
+    monkeypatch.setattr(server_module, "BEAT_S", 0.02)
+    server = ControlServer(world.broker, folder / "c.sock", Operator(world).daemon)
+    server.start()
+    with gevent.socket.socket(gevent.socket.AF_UNIX) as peer:
+        peer.connect(str(server.path))
+        peer.sendall(codec.encode_request("slow", {}))
+        peer.settimeout(10)
+        found = b""
+        while b'"end"' not in found:
+            found += peer.recv(1_000)
+    assert b"goes_on" not in found
+    server.stop()
+
+
 def test_a_stranger_is_told_why(world, folder):
     refuses = WEB._replace(refusal=lambda caller: "not you")
     server = ControlServer(world.broker, folder / "d.web", Operator(world).daemon, door=refuses)
@@ -112,6 +156,16 @@ def test_lines_that_are_refused_end_the_connection(asked, server, session):
             asked.ask("publish_message", session, [codec.encode("x")] * 100, exchange="", routing_key="q", vhost="/")
         gevent.sleep(0.05)
         assert len(server._callers) == 0
+
+
+def test_after_lines_the_next_request_has_a_connection_of_its_own(asked, session, peer):
+    peer.declare("q")
+    for text in "ab":
+        body = [codec.encode("eA=="), codec.encode({"end": 1})]
+        asked.ask("publish_message", session, body, exchange="", routing_key="q", vhost="/")
+        *_, last = asked.answer("get_messages", {"queue": "q", "vhost": "/", "ack": True}, session)
+        assert last["end"] == 1, text
+    assert not asked._idle
 
 
 def test_what_was_shown_is_settled(asked, server, session, peer):

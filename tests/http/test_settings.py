@@ -7,7 +7,7 @@ from pybroker.http.settings import Settings
 
 
 def test_settings_come_from_the_node(node):
-    assert Settings.of(node.ask("web_settings")) == (("127.0.0.1", 15_692, 1_000), None)
+    assert Settings.of(node.ask("web_settings")) == (("127.0.0.1", 15_692, 1_000), None, "")
 
 
 def test_those_of_the_http_api_are_the_configurations(node):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pybroker.http.errors import HttpError
+from pybroker.http.errors import LOGIN_ENDED, HttpError
 from pybroker.http.node import IDLE, Refused, Unavailable
 from pybroker.http.streams import stream
 
@@ -43,6 +43,8 @@ def test_events_and_silence():
 def test_failures_on_the_way():
     (_, last) = told({"progress": [1, 2]}, Refused("it stopped", 75, {"messages": 1}))
     assert last == {"error": {"error": "too_many_requests", "reason": "it stopped", "messages": 1}}
+    (last,) = told(Refused("the session has ended", LOGIN_ENDED))
+    assert last["error"]["error"] == "not_authorised"
     (last,) = told(Unavailable("the node is gone"))
     assert last["error"]["error"] == "service_unavailable"
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost, missing
+from pybroker.control.arguments.names import check_name
 from pybroker.control.spec import EX_UNAVAILABLE, Arg, Changed, Column, Node, Progress, Refused, VHostArg
 from pybroker.humanize import counted
 
@@ -49,6 +50,11 @@ class SetArgs(NamedTuple):
     apply_to: ApplyToArg = "all"
     vhost: VHostArg = "/"
     dry_run: DryRunArg = False
+
+
+def check_set(args: SetArgs) -> None:
+    """Refuse a name that is too long. Raises BadArguments."""
+    check_name("a policy", args.name)
 
 
 class ClearArgs(NamedTuple):

@@ -64,6 +64,18 @@ def _consumers(view: View) -> "Iterator[AmqpConsumer]":
             yield from cast("Iterator[AmqpConsumer]", list(queue.consumers))
 
 
+def _get_consumers(view: View, keys: Sequence[Key]) -> "Iterator[AmqpConsumer]":
+    """Yield the consumers of queues, by keys `("queue", VHOST, NAME)`, or of channels, by `("channel", NAME)`."""
+    vhosts = {vhost.name: vhost for vhost in view.vhosts}
+    for key in keys:
+        match key:
+            case ("queue", vhost, name) if vhost in vhosts and name in vhosts[vhost].queues:
+                yield from cast("Iterator[AmqpConsumer]", list(vhosts[vhost].queues[name].consumers))
+            case ("channel", name):
+                for channel in _get_channels(view, [(name,)]):
+                    yield from cast("Iterator[AmqpConsumer]", list(channel.consumers.values()))
+
+
 def connection_details(session: "AmqpSession") -> dict[str, Any]:
     """Return the connection that a channel, a consumer or an exclusive queue belongs to."""
     return {"name": session.name, "peer_host": session.peer_host, "peer_port": session.peer_port}
@@ -85,7 +97,9 @@ def channel_details(channel: "AmqpChannel") -> dict[str, Any]:
 
 
 CONNECTIONS: Final = Kind(
-    _connections, readers(list_connections.COLUMNS, CONNECTION, protocol=lambda s: s.protocol), _get_connections
+    _connections,
+    readers(list_connections.COLUMNS, CONNECTION, protocol=lambda s: s.protocol, type=lambda _: "network"),
+    _get_connections,
 )
 CHANNELS: Final = Kind(
     _channels,
@@ -109,4 +123,5 @@ CONSUMERS: Final = Kind(
         queue=lambda c: {"name": c.queue.name, "vhost": c.queue.vhost.name},
         channel_details=lambda c: channel_details(c.channel),
     ),
+    _get_consumers,
 )

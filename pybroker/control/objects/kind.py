@@ -17,11 +17,15 @@ Key: TypeAlias = tuple[str, ...]
 
 
 class View(NamedTuple):
-    """The part of the node that a user sees: some virtual hosts, and connections of one user, or (None) of all."""
+    """The part of the node that a user sees: some virtual hosts, and connections of one user, or (None) of all.
+
+    `pause` is called amid what takes long, so that others go on.
+    """
 
     broker: "Broker"
     vhosts: "tuple[VHost, ...]"
-    user: str | None = None
+    user: str | None
+    pause: Callable[[float], object]
 
 
 class Kind(NamedTuple):

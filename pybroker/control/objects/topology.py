@@ -1,26 +1,24 @@
 """Queues, exchanges, bindings and virtual hosts."""
 
-from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Sequence
-from functools import partial
-from hashlib import blake2b
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote_plus
 
 from pybroker.control.commands.access_control import list_vhosts
 from pybroker.control.commands.listings import list_bindings, list_exchanges, list_queues
 from pybroker.control.objects.clients import connection_details
 from pybroker.control.objects.kind import Key, Kind, View, readers, seen
+from pybroker.control.objects.lengths import LENGTHS, lengths_of
 from pybroker.core.stats.metrics import EXCHANGE, QUEUE, VHOST
 from pybroker.listing import as_they_were
+from pybroker.text.properties_key import properties_key
 
 if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.core.routing.binding import Binding
     from pybroker.core.routing.exchange import Exchange
-
-# Long enough that two sets of arguments do not share one.
-HASH_OCTETS: Final = 16
+    from pybroker.core.topology.vhost import VHost
 
 
 def _queues(view: View) -> "Iterator[Queue]":
@@ -47,21 +45,68 @@ def _bindings(view: View) -> "Iterator[Binding]":
         yield from list_bindings.of_vhost(vhost)
 
 
-def properties_key(binding: "Binding") -> str:
-    """Return what tells a binding from others between the same two ends, as RabbitMQ forms it: `key~hash`.
+def _get_bindings(view: View, keys: Sequence[Key]) -> "Iterator[Binding]":
+    """Yield the bindings of one end or between two, by keys such as these.
 
-    The hash is of the arguments, and is there only with some.
+    `("from", VHOST, EXCHANGE)`, `("to", VHOST, KIND, NAME)`, `("between", VHOST, EXCHANGE, KIND, NAME)`
     """
-    key = quote_plus(binding.routing_key).replace("~", "%7E")
-    octets = binding.key[-1]
-    if not octets:
-        return key or "~"
-    return f"{key}~{urlsafe_b64encode(blake2b(octets, digest_size=HASH_OCTETS).digest()).decode().rstrip('=')}"
+    vhosts = {vhost.name: vhost for vhost in view.vhosts}
+    for key in keys:
+        match key:
+            case ("from", vhost, source) if vhost in vhosts:
+                exchange = vhosts[vhost].exchanges.get(source)
+                yield from () if exchange is None else list_bindings.of_exchange(exchange)
+            case ("to", vhost, kind, name) if vhost in vhosts:
+                yield from _bindings_to(vhosts[vhost], kind, name)
+            case ("between", vhost, source, kind, name) if vhost in vhosts:
+                for binding in _bindings_to(vhosts[vhost], kind, name):
+                    if binding.source.name == source:
+                        yield binding
 
 
-def _message_count(name: str) -> Any:
-    read = QUEUE[name].read
-    return lambda vhost: sum([read(queue) for queue in vhost.queues.values()])
+def _bindings_to(vhost: "VHost", kind: str, name: str) -> "Iterator[Binding]":
+    """Yield the bindings to a queue, with that of the default exchange, or to an exchange."""
+    nouns: Any = vhost.queues if kind == "queue" else vhost.exchanges
+    if kind == "queue":
+        yield from vhost.exchanges[""].candidates([name], None, None)
+    yield from as_they_were(vhost.bound.get(nouns.get(name), {}).values())
+
+
+def key_of(binding: "Binding") -> str:
+    """Return the binding's properties_key."""
+    return properties_key(binding.routing_key, binding.key[-1])
+
+
+class _VHost:
+    """A virtual host, whose queues are gone over when its lengths are asked for."""
+
+    def __init__(self, vhost: "VHost", view: View) -> None:
+        self.vhost = vhost
+        self._view = view
+
+    @cached_property
+    def lengths(self) -> dict[str, int]:
+        """Return how many messages it has, by the names of LENGTHS."""
+        return lengths_of((self.vhost,), self._view.pause)
+
+
+def _vhosts(view: View, names: Iterable[str] | None = None) -> Iterator[_VHost]:
+    for vhost in view.vhosts:
+        if names is None or vhost.name in names:
+            yield _VHost(vhost, view)
+
+
+def _of_vhost(read: "Callable[[VHost], Any]") -> Callable[[_VHost], Any]:
+    return lambda row: read(row.vhost)
+
+
+def _length(name: str) -> Callable[[_VHost], int]:
+    return lambda row: row.lengths[name]
+
+
+def _idle_since(queue: "Queue") -> str | None:
+    since_ms = queue.vhost.broker.rates.idle_since_ms(queue)
+    return None if since_ms is None else datetime.fromtimestamp(since_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 QUEUES: Final = Kind(
@@ -73,6 +118,7 @@ QUEUES: Final = Kind(
         node=lambda q: q.vhost.broker.settings.node_name,
         owner=lambda q: None if q.owner is None else connection_details(q.owner),
         user=lambda q: q.user,
+        idle_since=_idle_since,
     ),
     partial(_get, "queues"),
 )
@@ -83,18 +129,17 @@ EXCHANGES: Final = Kind(
 )
 BINDINGS: Final = Kind(
     _bindings,
-    readers(list_bindings.COLUMNS, vhost=lambda b: b.source.vhost.name, properties_key=properties_key),
+    readers(list_bindings.COLUMNS, vhost=lambda b: b.source.vhost.name, properties_key=key_of),
+    _get_bindings,
+)
+_VHOST: Final = readers(
+    list_vhosts.COLUMNS,
+    VHOST,
+    recv_oct=lambda v: sum([session.recv_octets for session in v.sessions]),
+    send_oct=lambda v: sum([session.send_octets for session in v.sessions]),
 )
 VHOSTS: Final = Kind(
-    lambda view: view.vhosts,
-    readers(
-        list_vhosts.COLUMNS,
-        VHOST,
-        recv_oct=lambda v: sum([session.recv_octets for session in v.sessions]),
-        send_oct=lambda v: sum([session.send_octets for session in v.sessions]),
-        messages=_message_count("messages"),
-        messages_ready=_message_count("messages_ready"),
-        messages_unacknowledged=_message_count("messages_unacknowledged"),
-    ),
-    lambda view, keys: [vhost for vhost in view.vhosts if (vhost.name,) in keys],
+    _vhosts,
+    {name: _of_vhost(read) for name, read in _VHOST.items()} | {name: _length(name) for name in LENGTHS},
+    lambda view, keys: _vhosts(view, {name for (name,) in keys}),
 )

@@ -21,7 +21,8 @@ log = logging.getLogger("pybroker")
 
 
 class CertificateFile(NamedTuple):
-    """A configured file: of the node itself, or of trusted authorities. `host` is the name that clients ask for (SNI).
+    """A configured file: of the node itself, or of trusted authorities. `host` is the name that clients ask for (SNI),
+    `protocol` that of the listeners that it is for.
 
     A file of the node begins with its own certificate; the authorities between it and a trusted one follow.
     """
@@ -30,6 +31,7 @@ class CertificateFile(NamedTuple):
     certificates: tuple[Certificate, ...]
     of_authorities: bool = False
     host: str = ""
+    protocol: str = "amqp/ssl"
 
 
 class Expiry:
@@ -64,6 +66,8 @@ class Expiry:
                     self._warn(file, certificate, days, notice)
 
     def _warn(self, file: CertificateFile, certificate: Certificate, days: int, notice: str) -> None:
+        if notice in self._broker.notices:
+            return  # listeners of another protocol have the same file
         subject, ends = certificate.subject[:256], certificate.end
         if days:
             expiring = event("tls.certificate_expiring", file=file.path, subject=subject, ends=ends)

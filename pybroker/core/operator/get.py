@@ -63,7 +63,8 @@ def get(
     shown. Rejected ones go to the dead letter exchange, if the queue has one. Else they go back to their places, as
     redelivered ones. No more are taken than memory may hold meanwhile.
 
-    A larger body than `body_octets_max` is cut; to be acknowledged `whole`, it stays, and nothing after it is taken.
+    A larger body than `body_octets_max` is cut. To be acknowledged `whole`, it stays, and nothing after it is taken; if
+    it comes first, it is refused. Nothing is acknowledged with a refusal: that may be the whole answer to a caller.
 
     Raises AccessRefused (403), ResourceLocked (405) for an exclusive queue, ContentTooLarge (311).
     """
@@ -75,6 +76,7 @@ def get(
     held: list[Batch] = []
     shown = Shown(queue, body_octets_max, raw=raw)
     count = octets = 0
+    is_last_too_large = False
     try:
         while count < messages_max and octets < HELD_OCTETS_MAX:
             entry = yield from _head(queue, pause)
@@ -88,17 +90,20 @@ def get(
             message = Browsed(0, run, indexes[0], entry.deliveries)
             size = message.body_octets
             if ack and whole and size > body_octets_max:
-                yield shown.hand_over()
-                yield None
-                _acknowledge(queue, held, operator, but_last=1)
-                raise ContentTooLarge(_too_large(message.seq, size, body_octets_max))
+                if count == 1:
+                    raise ContentTooLarge(_too_large(message.seq, size, body_octets_max))
+                is_last_too_large = True
+                break
             octets += size
             yield from shown.add(message)
             pause(0)
         yield shown.hand_over()
-        if ack or reject:
+        if reject:
             yield None
-            (_acknowledge if ack else _reject)(queue, held, operator)
+            _reject(queue, held, operator)
+        elif ack:
+            yield None
+            _acknowledge(queue, held, operator, but_last=is_last_too_large)
     finally:
         if held:
             _put_back(queue, held, operator)

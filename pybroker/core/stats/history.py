@@ -65,6 +65,12 @@ class History:
             self.add(until_ms, self._last)
 
     @property
+    def since_ms(self) -> int:
+        """Return when the last figures were seen first, or were noted when older ones were forgotten."""
+        samples = self._samples
+        return samples[-2 * _WIDTH] if self._rests else samples[-_WIDTH]
+
+    @property
     def resting_ms(self) -> int:
         """Return for how long nothing had changed at the last sample."""
         samples = self._samples

@@ -75,6 +75,15 @@ class Rates(BackgroundTask):
         now = figures_of(queue)
         return Change(now_ms - when_ms, *[one - other for one, other in zip(now, before, strict=True)])
 
+    def idle_since_ms(self, queue: "Queue") -> int | None:
+        """Return since when (wall time) no message came or went, some seconds late; None: since the last look at it."""
+        clock, history = self._broker.clock, queue.history
+        if history is None:
+            return None if queue.published else clock.timestamp_ms - (clock.now_ms - queue.declared_ms)
+        if queue.published != history.entered or queue.backlog.messages != history.messages:
+            return None
+        return clock.timestamp_ms - (clock.now_ms - history.since_ms)
+
     def rate_in(self, queue: "Queue", window_ms: int) -> float | None:
         """Return how many messages a second came into a queue; None if it is too young to know."""
         change = self.change(queue, window_ms)

@@ -39,6 +39,7 @@ class VHost:
     """
 
     __slots__ = (
+        "__weakref__",
         "_watchers",
         "bound",
         "broker",

@@ -187,7 +187,7 @@ _FAMILIES: Final = {name: re.split("([A-Z]+)", name) for name in KEYS if not nam
 # Keys that are lists (`listeners.tcp.NAME`) and may be emptied (`listeners.tcp = none`).
 _LISTS: Final = {head[:-1] for head, _, tail in _FAMILIES.values() if not tail} & KEYS.keys()
 # Keys whose values are shown nowhere.
-SECRETS: Final = frozenset({"default_pass", new_vhosts.PASSWORD, tls_options.PASSWORD})
+SECRETS: Final = frozenset({"default_pass", new_vhosts.PASSWORD, tls_options.PASSWORD, management_options.PASSWORD})
 
 
 def find_key(key: str) -> tuple[str, str] | None:

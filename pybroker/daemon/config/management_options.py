@@ -14,9 +14,10 @@ HEAD: Final = "management."
 SSL: Final = f"{HEAD}ssl."
 # As those of AMQP's listeners.
 OF_TLS: Final = (
-    *("cacertfile", "certfile", "keyfile", "verify", "fail_if_no_peer_cert", "depth", "versions.N", "ciphers.N"),
-    *("honor_cipher_order", "dhfile"),
+    *("cacertfile", "certfile", "keyfile", "password", "verify", "fail_if_no_peer_cert", "depth", "versions.N"),
+    *("ciphers.N", "honor_cipher_order", "dhfile", "sni.HOST.certfile", "sni.HOST.keyfile"),
 )
+PASSWORD: Final = f"{SSL}password"
 # Bodies are held in memory.
 BODY_OCTETS_CEILING: Final = 1 << 30
 
@@ -64,7 +65,7 @@ class ManagementOptions(NamedTuple):
     tls: TlsOptions | None
 
     def document(self) -> dict[str, Any]:
-        """Return them for pybroker-web; paths are text."""
+        """Return them for pybroker-web, which reads the key: the key's password among them. Paths are text."""
         return {**self._asdict(), "tls": None if self.tls is None else _plain(self.tls._asdict())}
 
 

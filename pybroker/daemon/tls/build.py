@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pybroker.daemon.config.plain_file import read_octets
-from pybroker.daemon.config.tls_options import HEAD, VERSIONS, Files, TlsOptions
+from pybroker.daemon.config.tls_options import VERSIONS, Files, TlsOptions
 from pybroker.daemon.start_error import StartError
 from pybroker.net.tls_context import TlsContexts
 
@@ -130,11 +130,9 @@ def _explain(files: Files, error: Exception, options: TlsOptions) -> str:
     if reason in _MISMATCHES:
         return f"{files.key}: the key does not belong to the certificate in {files.certificate}"
     if "ENCRYPTED" in _read(files.key):
-        if options.head != HEAD:
-            return f"{files.key}: the key is encrypted, which is not supported for HTTPS"
         if not options.password:
-            return f"{files.key}: the key is encrypted; set {HEAD}password"
-        return f"{files.key}: {HEAD}password does not open the key"
+            return f"{files.key}: the key is encrypted; set {options.head}password"
+        return f"{files.key}: {options.head}password does not open the key"
     if "PRIVATE KEY" not in _read(files.key):
         return f"{files.key}: there is no private key (PEM) in it"
     return f"{files.key}: the certificate in {files.certificate}, or its key, cannot be used: {reason or error}"

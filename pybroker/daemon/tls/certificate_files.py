@@ -19,8 +19,8 @@ _PEM: Final = re.compile(
 )
 
 
-def certificate_files(options: "TlsOptions") -> list[CertificateFile]:
-    """Return the node's own files, those of names that clients ask for, and the trusted authorities.
+def certificate_files(options: "TlsOptions", protocol: str = "amqp/ssl") -> list[CertificateFile]:
+    """Return the node's own files, those of names that clients ask for, and the trusted authorities, for a protocol.
 
     OpenSSL has accepted the files. A certificate that cannot be read here is left out, and a file that is gone as well.
     """
@@ -31,7 +31,7 @@ def certificate_files(options: "TlsOptions") -> list[CertificateFile]:
     ]
     if options.authorities is not None:
         files.append(CertificateFile(str(options.authorities), _certificates(options.authorities), of_authorities=True))
-    return files
+    return [file._replace(protocol=protocol) for file in files]
 
 
 def _certificates(path: "Path") -> tuple[Certificate, ...]:

@@ -5,11 +5,12 @@ Every door with TLS has the same step, and with it the same certificates and the
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pybroker.daemon.threads import ThreadWorker
 from pybroker.daemon.tls.keeper import TlsKeeper
 from pybroker.net.handshake_line import HandshakeLine
+from pybroker.net.tls_context import hush
 from pybroker.net.tls_handshake import TlsHandshake
 
 if TYPE_CHECKING:
@@ -49,9 +50,3 @@ class TlsFront:
 def thread_count(cores: int) -> int:
     """Return how many threads do handshakes on so many cores."""
     return max(1, min(THREADS_MAX, cores - 1))
-
-
-def hush(unraisable: Any) -> None:
-    """Say nothing of a name (SNI) that is not ASCII: Python refuses it, and would print a traceback for each."""
-    if not (isinstance(unraisable.exc_value, UnicodeDecodeError) and isinstance(unraisable.object, bytes)):
-        sys.__unraisablehook__(unraisable)

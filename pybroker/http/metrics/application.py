@@ -1,5 +1,6 @@
 """Application: scrapes become questions to the node, and its answers text for Prometheus; WSGI."""
 
+import json
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
@@ -11,6 +12,8 @@ from werkzeug.wrappers import Request, Response
 from pybroker.http.compression import compress
 from pybroker.http.metrics import collect
 from pybroker.http.node import Node, Refused, Unavailable
+from pybroker.http.route import Reply
+from pybroker.http.routes import health
 from pybroker.text import exposition
 
 QUEUE_PATTERN_MAX: Final = 1_000
@@ -31,6 +34,8 @@ class Application:
             "/metrics/per-object": self._per_object,
             "/metrics/detailed": self._detailed,
             "/metrics/memory-breakdown": self._memory,
+            "/livez": self._live,
+            "/readyz": self._ready,
         }
         rules = [Rule(path, endpoint=endpoint, methods=["GET"]) for path, endpoint in endpoints.items()]
         self._map = Map(rules, strict_slashes=False)
@@ -53,15 +58,17 @@ class Application:
         return response(request.environ, start)
 
     @staticmethod
-    def _respond(request: Request, parts: Text) -> Response:
+    def _respond(request: Request, parts: Text | Reply) -> Response:
         """Return a text, whole before its first octet is sent: a scrape that fails half-way has no answer."""
+        if isinstance(parts, Reply):
+            return Response(json.dumps(parts.document), parts.status, content_type="application/json")
         return compress(request, Response("".join(parts).encode(), content_type=exposition.CONTENT_TYPE))
 
     # -- endpoints ----------------------------------------------------------------------------------------------------
 
     def _index(self, _: Request) -> Text:
         yield "pybroker: metrics for Prometheus are at\n"
-        yield from (f"{rule.rule}\n" for rule in self._map.iter_rules() if rule.rule != "/")
+        yield from (f"{rule.rule}\n" for rule in self._map.iter_rules() if rule.rule.startswith("/metrics"))
 
     def _aggregated(self, _: Request) -> Text:
         return collect.aggregated(self._node)
@@ -78,6 +85,12 @@ class Application:
             raise BadRequest("the pattern of 'queue' is too long")
         chosen = collect.Filter(tuple(vhosts), queues[0] if queues else "")
         return collect.detailed(self._node, families, chosen, self._series_max)
+
+    def _live(self, _: Request) -> Reply:
+        return health.live(self._node.ask)
+
+    def _ready(self, _: Request) -> Reply:
+        return health.ready(self._node.ask)
 
     def _memory(self, _: Request) -> Text:
         return collect.memory_breakdown(self._node)

@@ -28,7 +28,11 @@ from pybroker.text import exposition
 DETAILED: Final = "rabbitmq_detailed_"
 CLUSTER: Final = "rabbitmq_cluster_"
 # Alarms, by RabbitMQ's names for what is short.
-ALARMS: Final = {"disk": "free_disk_space_watermark", "memory": "memory_used_watermark"}
+ALARMS: Final = {
+    "disk": "free_disk_space_watermark",
+    "memory": "memory_used_watermark",
+    "file_descriptor_limit": "file_descriptor_limit",
+}
 # Families of /metrics/detailed that are of all nodes together, and need no figures.
 VHOST_STATUS: Final = "vhost_status"
 EXCHANGE_NAMES: Final = "exchange_names"
@@ -145,7 +149,9 @@ def _of_node(document: Document) -> Iterator[str]:
     yield from _dead_letters(document["dead_letters"])
     for resource, name in ALARMS.items():
         is_set = int(resource in document["alarms"])
-        yield exposition.series(f"{RABBITMQ}alarms_{name}", "untyped", f"1 while {resource} is short", [("", is_set)])
+        yield exposition.series(
+            f"{RABBITMQ}alarms_{name}", "untyped", f"1 while there is an alarm for {resource}", [("", is_set)]
+        )
     yield _message_sizes(document["message_sizes"])
 
 

@@ -1,7 +1,7 @@
 """Bindings, of all virtual hosts, of one, and between two ends."""
 
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, unquote_plus
+from urllib.parse import quote
 
 from pybroker.control.access import MANAGEMENT
 from pybroker.http import fields, lists
@@ -9,6 +9,7 @@ from pybroker.http.errors import not_found
 from pybroker.http.route import DONE, Reply, Route
 from pybroker.http.routes.exchanges import exchange_name
 from pybroker.http.shapes import BINDING
+from pybroker.text.properties_key import is_same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,11 +25,8 @@ def _list(call: "Call", vhost: str | None = None) -> Any:
 
 
 def _between(call: "Call", vhost: str, source: str, kind: str, destination: str) -> "Iterator[Document]":
-    """Yield the bindings from an exchange to a queue (`q`) or an exchange (`e`). Raises HttpError."""
-    ends = _ends(source, kind, destination)
-    for each in BINDING.documents(call, vhost):
-        if (each["source"], each["destination_type"], each["destination"]) == ends:
-            yield each
+    """Return the bindings from an exchange to a queue (`q`) or an exchange (`e`). Raises HttpError."""
+    return BINDING.documents(call, vhost, [("between", vhost, *_ends(source, kind, destination))])
 
 
 def _ends(source: str, kind: str, destination: str) -> tuple[str, str, str]:
@@ -58,15 +56,9 @@ def _list_between(call: "Call", vhost: str, source: str, kind: str, destination:
 
 def _get(call: "Call", vhost: str, source: str, kind: str, destination: str, key: str) -> "Document":
     for each in _between(call, vhost, source, kind, destination):
-        if each["properties_key"] == key or _parts(each["properties_key"]) == _parts(key):
+        if is_same(each["properties_key"], key):
             return each
     raise not_found()
-
-
-def _parts(key: str) -> tuple[str, str]:
-    """Return routing key and hash: clients may have left out to escape a key once more as a part of the path."""
-    routing_key, _, digest = key.partition("~")
-    return unquote_plus(routing_key), digest
 
 
 _BETWEEN: Final = "/api/bindings/<vhost>/e/<source>/<kind>/<destination>"

@@ -13,24 +13,15 @@ if TYPE_CHECKING:
     from pybroker.http.lists import Document
 
 
-def _shown(document: "Document") -> "Document":
-    return {**document, "type": "network"}
-
-
-def _channel_shown(document: "Document") -> "Document":
-    document["confirm"] = document.pop("confirm_mode")
-    return document
-
-
 def _connections(call: "Call") -> Any:
-    return lists.answer(call, map(_shown, CONNECTION.documents(call)))
+    return lists.answer(call, CONNECTION.documents(call))
 
 
 def _connection(call: "Call", name: str) -> "Document":
     found = CONNECTION.one(call, name)
     if found is None:
         raise not_found()
-    return _shown(found)
+    return found
 
 
 def _close(call: "Call", name: str) -> Reply:
@@ -44,13 +35,13 @@ def _close_of_user(call: "Call", user: str) -> Reply:
 
 
 def _of_user(call: "Call", user: str) -> Any:
-    found = (_shown(each) for each in CONNECTION.documents(call) if each["user"] == user)
+    found = (each for each in CONNECTION.documents(call) if each["user"] == user)
     return lists.answer(call, found)
 
 
 def _channels_of(call: "Call", name: str) -> Any:
     _connection(call, name)
-    found = (_channel_shown(each) for each in CHANNEL.documents(call) if each["connection_details"]["name"] == name)
+    found = (each for each in CHANNEL.documents(call) if each["connection_details"]["name"] == name)
     return lists.answer(call, found)
 
 
@@ -61,15 +52,15 @@ def _sessions_of(call: "Call", name: str) -> list[Any]:
 
 
 def _channels(call: "Call") -> Any:
-    return lists.answer(call, map(_channel_shown, CHANNEL.documents(call)))
+    return lists.answer(call, CHANNEL.documents(call))
 
 
 def _channel(call: "Call", name: str) -> "Document":
     found = CHANNEL.one(call, name)
     if found is None:
         raise not_found()
-    consumers = [each for each in CONSUMER.documents(call) if each["channel_details"]["name"] == name]
-    return {**_channel_shown(found), "consumer_details": consumers}
+    consumers = list(CONSUMER.documents(call, None, [("channel", name)]))
+    return {**found, "consumer_details": consumers, "publishes": [], "deliveries": []}
 
 
 def _consumers(call: "Call", vhost: str | None = None) -> Any:

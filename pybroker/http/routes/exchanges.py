@@ -29,24 +29,19 @@ def _get(call: "Call", vhost: str, name: str) -> "Document":
     found = EXCHANGE.one(call, vhost, exchange_name(name), only=vhost)
     if found is None:
         raise not_found()
-    return found
-
-
-def _bindings(end: str, call: "Call", vhost: str, name: str) -> Any:
-    """Answer with the bindings of which an exchange is the one end or the other."""
-    name = _get(call, vhost, name)["name"]
-    found = (each for each in BINDING.documents(call, vhost) if each[end] == name)
-    if end == "destination":
-        found = (each for each in found if each["destination_type"] == "exchange")
-    return lists.answer(call, found, lists.BINDING_SORT)
+    # Figures by queue or channel are not counted, as in RabbitMQ unless it is told to.
+    return {**found, "incoming": [], "outgoing": []}
 
 
 def _bindings_from(call: "Call", vhost: str, name: str) -> Any:
-    return _bindings("source", call, vhost, name)
+    """Answer with the bindings from an exchange; one that is not there has none, as in RabbitMQ."""
+    key = ("from", vhost, exchange_name(name))
+    return lists.answer(call, BINDING.documents(call, vhost, [key]), lists.BINDING_SORT)
 
 
 def _bindings_to(call: "Call", vhost: str, name: str) -> Any:
-    return _bindings("destination", call, vhost, name)
+    key = ("to", vhost, "exchange", exchange_name(name))
+    return lists.answer(call, BINDING.documents(call, vhost, [key]), lists.BINDING_SORT)
 
 
 def _put(call: "Call", vhost: str, name: str) -> Reply:
@@ -71,8 +66,8 @@ def _publish(call: "Call", vhost: str, name: str) -> "Document":
         answer: Document = call.change("publish_message", lines, properties=given, **where)
     except Refused as refused:
         if "reply_code" in refused.facts:
-            code, name, text = (refused.facts[f"reply_{each}"] for each in ("code", "name", "text"))
-            raise bad_request(f"{code} {name} - {text}") from None
+            code, word, text = (refused.facts[f"reply_{each}"] for each in ("code", "name", "text"))
+            raise bad_request(f"{code} {word} - {text}") from None
         raise
     return answer
 

@@ -6,9 +6,11 @@ from pybroker.control.access import MANAGEMENT
 from pybroker.http.errors import bad_request, not_found
 from pybroker.http.node import Refused
 from pybroker.http.route import NO_LOGIN, Reply, Route
-from pybroker.http.shapes import VHOST
+from pybroker.http.shapes import VHOST_NAMES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pybroker.http.call import Call
 
 OK: Final = {"status": "ok"}
@@ -93,7 +95,7 @@ def _initialized(call: "Call") -> Any:
 
 
 def _node(call: "Call", name: str | None = None) -> Any:
-    if name is not None and call.ask("overview")["node"] != name:
+    if name is not None and call.ask("node_state")["node"] != name:
         raise not_found()
     try:
         call.ask("node_health_check")
@@ -106,7 +108,7 @@ def _node(call: "Call", name: str | None = None) -> Any:
 
 # Differs from RabbitMQ: it declares a queue, and publishes and gets a message; from 4.1 on it does nothing, either.
 def _aliveness(call: "Call", vhost: str) -> Any:
-    if VHOST.one(call, vhost, only=vhost) is None:
+    if VHOST_NAMES.one(call, vhost, only=vhost) is None:
         raise not_found()
     return OK
 
@@ -117,15 +119,30 @@ def _in_service(call: "Call") -> Any:
     return OK
 
 
-def _ready(call: "Call") -> Any:
-    state = call.ask("node_state")
+def ready(ask: "Callable[[str], Any]") -> Reply:
+    """Return whether a client can connect now. Publishers that are blocked by an alarm wait for such as can."""
+    state = ask("node_state")
     if not state["in_service"]:
         return _failed("this rabbit node is not currently available to serve")
     if not state["protocols"]:
         return _failed("no active listeners for AMQP/AMQPS")
     if not state["below_connection_limit"]:
         return _failed("node connection limit is reached")
-    return OK
+    return Reply(200, OK)
+
+
+def _ready(call: "Call") -> Reply:
+    return ready(call.ask)
+
+
+def live(ask: "Callable[[str], Any]") -> Reply:
+    """Return whether the node answers at all, also while it starts or its app is stopped. Raises Unavailable."""
+    ask("node_state")
+    return Reply(200, OK)
+
+
+def _live(call: "Call") -> Reply:
+    return live(call.ask)
 
 
 def _below_limit(call: "Call") -> Any:
@@ -158,4 +175,6 @@ ROUTES: Final = (
     Route("GET", "/api/healthchecks/node", MANAGEMENT, _node),
     Route("GET", "/api/healthchecks/node/<name>", MANAGEMENT, _node),
     Route("GET", "/api/aliveness-test/<vhost>", MANAGEMENT, _aliveness),
+    Route("GET", "/livez", NO_LOGIN, _live),
+    Route("GET", "/readyz", NO_LOGIN, _ready),
 )

@@ -1,10 +1,9 @@
-"""Orders of operators for queues and messages: look, move, redrive, pause, trace; plans of a change."""
+"""Orders of operators for queues and messages: look, move, redrive, pause, trace; the preview of a policy."""
 
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.control import codec
 from pybroker.control.access import ADMINISTRATOR, MANAGEMENT, POLICYMAKER
 from pybroker.http import errors, fields, messages
 from pybroker.http.node import Refused
@@ -86,27 +85,6 @@ def _resume(call: "Call", vhost: str, name: str) -> Any:
     return _asked(call, "resume_queue", queue=name, vhost=vhost)
 
 
-def _plan(call: "Call") -> "list[Document]":
-    """Return what an import of the body would change."""
-    try:
-        lines = list(codec.document_lines(call.fields()))
-    except codec.BadLine as error:
-        raise errors.bad_request(str(error)) from None
-    vhost = call.query.get("vhost")
-    options: dict[str, Any] = {"skip_unsupported": call.flag("skip_unsupported"), **({"vhost": vhost} if vhost else {})}
-    columns: list[str] = []
-    found: list[Document] = []
-    try:
-        for line in call.answer("definitions_plan", [*lines, codec.encode({"end": len(lines)})], **options):
-            if isinstance(line, list):
-                found.append(dict(zip(columns, line, strict=True)))
-            else:
-                columns = line.get("columns", columns)
-    except Refused as refused:
-        raise errors.of_command(refused) from None
-    return found
-
-
 def _preview(call: "Call", vhost: str, name: str) -> Any:
     given = _options(call, PREVIEW)
     pattern, definition = fields.required(given, "pattern", "definition")
@@ -127,6 +105,5 @@ ROUTES: Final = (
     Route("PUT", f"{_QUEUE}/pause", ADMINISTRATOR, _pause),
     Route("DELETE", f"{_QUEUE}/pause", ADMINISTRATOR, _resume),
     Route("POST", "/api/pybroker/trace", ADMINISTRATOR, _trace),
-    Route("POST", "/api/pybroker/definitions/plan", ADMINISTRATOR, _plan),
     Route("POST", "/api/pybroker/policies/<vhost>/<name>/preview", POLICYMAKER, _preview),
 )

@@ -2,7 +2,7 @@
 
 import platform
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pybroker.control.access import MANAGEMENT
 from pybroker.http.route import NO_LOGIN, Route
@@ -89,13 +89,9 @@ def contexts(call: "Call", node: str) -> "list[Document]":
     return [{"description": "RabbitMQ Management", "node": node, "path": "/", "port": str(call.port), "ssl_opts": []}]
 
 
-def _cluster_name(call: "Call") -> "Document":
-    return {"name": call.ask("cluster_status")["cluster_name"]}
-
-
-def _extensions(call: "Call") -> list[Any]:
+def _extensions(call: "Call") -> "list[Document]":
     call.ask("whoami")
-    return []
+    return [{"javascript": "main.js"}]
 
 
 def _version(_: "Call") -> str:
@@ -108,7 +104,6 @@ def _auth(_: "Call") -> "Document":
 
 ROUTES: Final = (
     Route("GET", "/api/overview", MANAGEMENT, _overview),
-    Route("GET", "/api/cluster-name", MANAGEMENT, _cluster_name),
     Route("GET", "/api/extensions", MANAGEMENT, _extensions),
     Route("GET", "/api/version", NO_LOGIN, _version),
     Route("GET", "/api/auth", NO_LOGIN, _auth),

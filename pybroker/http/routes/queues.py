@@ -48,26 +48,21 @@ def _get(call: "Call", vhost: str, name: str) -> "Document":
     found = QUEUE.one(call, vhost, name, only=vhost)
     if found is None:
         raise not_found()
-    consumers = [each for each in CONSUMER.documents(call, vhost) if each["queue"]["name"] == name]
-    return {**_plain(found), "consumer_details": consumers}
+    consumers = list(CONSUMER.documents(call, vhost, [("queue", vhost, name)]))
+    return {**_plain(found), "consumer_details": consumers, "incoming": [], "deliveries": []}
 
 
 def _plain(document: "Document") -> "Document":
-    """Return a queue; only an exclusive one has an owner."""
-    if document.get("owner_pid_details", "") is None:
-        del document["owner_pid_details"]
+    """Return a queue; only an exclusive one has an owner, and only an idle one a time since when it is so."""
+    for name in ("owner_pid_details", "idle_since"):
+        if document.get(name, "") is None:
+            del document[name]
     return document
 
 
 def _bindings(call: "Call", vhost: str, name: str) -> Any:
-    if QUEUE_NAMES.one(call, vhost, name, only=vhost) is None:
-        raise not_found()
-    found = (each for each in BINDING.documents(call, vhost) if _leads_to(each, name))
-    return lists.answer(call, found, lists.BINDING_SORT)
-
-
-def _leads_to(binding: "Document", queue: str) -> bool:
-    return bool(binding["destination"] == queue and binding["destination_type"] == "queue")
+    """Answer with the bindings to a queue; one that is not there has none, as in RabbitMQ."""
+    return lists.answer(call, BINDING.documents(call, vhost, [("to", vhost, "queue", name)]), lists.BINDING_SORT)
 
 
 def _put(call: "Call", vhost: str, name: str) -> Reply:
@@ -96,7 +91,7 @@ def _get_messages(call: "Call", vhost: str, name: str) -> list[Any]:
     given = call.fields()
     mode, count, encoding = fields.required(given, "ackmode", "count", "encoding")
     count = min(fields.integer(count), GET_MAX)
-    if mode not in ACK_MODES:
+    if not isinstance(mode, str) or mode not in ACK_MODES:
         raise bad_request(f"Unsupported ackmode. Please use one of {', '.join(ACK_MODES)}.")
     if encoding not in ENCODINGS:
         raise bad_request("Unsupported encoding. Please use auto or base64.")

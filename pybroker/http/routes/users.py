@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from pybroker.http.lists import Document
     from pybroker.http.shapes import Shape
 
-PERMISSION_SORT: Final = ("vhost", "user")
-TOPIC_SORT: Final = (*PERMISSION_SORT, "exchange")
-
 
 def _list(call: "Call") -> Any:
     return lists.answer(call, USER.documents(call), ("name",))
@@ -42,11 +39,11 @@ def _without_permissions(call: "Call") -> Any:
 
 
 def _permissions(call: "Call", user: str | None = None) -> Any:
-    return _of_user(call, user, PERMISSION.documents(call), PERMISSION_SORT)
+    return _of_user(call, user, PERMISSION.documents(call), lists.PERMISSION_SORT)
 
 
 def _topic_permissions(call: "Call", user: str | None = None) -> Any:
-    return _of_user(call, user, TOPIC_PERMISSION.documents(call), TOPIC_SORT)
+    return _of_user(call, user, TOPIC_PERMISSION.documents(call), lists.TOPIC_SORT)
 
 
 def _of_user(call: "Call", user: str | None, found: "Iterable[Document]", sort: tuple[str, ...]) -> Any:

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.access import ADMINISTRATOR, MANAGEMENT
 from pybroker.http import fields, lists
-from pybroker.http.errors import HttpError, not_found
+from pybroker.http.errors import HttpError, bad_request, not_found
 from pybroker.http.node import Refused
 from pybroker.http.route import DONE, Reply, Route
-from pybroker.http.shapes import CHANNEL, CONNECTION, PERMISSION, TOPIC_PERMISSION, VHOST
+from pybroker.http.shapes import CHANNEL, CONNECTION, PERMISSION, TOPIC_PERMISSION, VHOST, VHOST_NAMES
 
 if TYPE_CHECKING:
     from pybroker.http.call import Call
@@ -28,11 +28,11 @@ def _get(call: "Call", vhost: str) -> "Document":
 
 
 def _permissions(call: "Call", vhost: str) -> Any:
-    return lists.answer(call, PERMISSION.documents(call, vhost), ("vhost", "user"))
+    return lists.answer(call, PERMISSION.documents(call, vhost), lists.PERMISSION_SORT)
 
 
 def _topic_permissions(call: "Call", vhost: str) -> Any:
-    return lists.answer(call, TOPIC_PERMISSION.documents(call, vhost), ("vhost", "user", "exchange"))
+    return lists.answer(call, TOPIC_PERMISSION.documents(call, vhost), lists.TOPIC_SORT)
 
 
 def _connections(call: "Call", vhost: str) -> Any:
@@ -50,7 +50,7 @@ def _put(call: "Call", vhost: str) -> Reply:
         "description": fields.word(given.get("description", "")),
         "tags": ",".join(fields.tags(given.get("tags") or "")),
     }
-    if given.get("default_queue_type") not in {None, "undefined"}:
+    if given.get("default_queue_type") not in (None, "undefined"):
         what["default_queue_type"] = fields.text(given["default_queue_type"], "default_queue_type")
     switches = {name: fields.flag(given, name) for name in ("tracing", PROTECTED) if given.get(name) is not None}
     is_there = _is_there(call, vhost)
@@ -68,7 +68,7 @@ def _put(call: "Call", vhost: str) -> Reply:
 
 def _is_there(call: "Call", vhost: str) -> bool:
     try:
-        return VHOST.one(call, vhost, only=vhost) is not None
+        return VHOST_NAMES.one(call, vhost, only=vhost) is not None
     except Refused as refused:
         if refused.facts.get("missing") == "vhost":
             return False
@@ -82,6 +82,16 @@ def _delete(call: "Call", vhost: str) -> Reply:
         if "protected" in refused.facts:
             raise HttpError(412, "precondition_failed", str(refused)) from None
         raise
+    return DONE
+
+
+def _start(call: "Call", vhost: str, node: str) -> Reply:
+    """Answer that it runs: it does as long as the node."""
+    failure = f"Request to node {node} failed with "
+    if call.ask("node_state")["node"] != node:
+        raise bad_request(f"{failure}nodedown")
+    if not _is_there(call, vhost):
+        raise bad_request(f'{failure}{{no_such_vhost,<<"{vhost}">>}}')
     return DONE
 
 
@@ -111,6 +121,7 @@ ROUTES: Final = (
     Route("GET", "/api/vhosts/<vhost>", ADMINISTRATOR, _get),
     Route("PUT", "/api/vhosts/<vhost>", ADMINISTRATOR, _put),
     Route("DELETE", "/api/vhosts/<vhost>", ADMINISTRATOR, _delete),
+    Route("POST", "/api/vhosts/<vhost>/start/<node>", ADMINISTRATOR, _start),
     Route("POST", "/api/vhosts/<vhost>/deletion/protection", ADMINISTRATOR, _protect),
     Route("DELETE", "/api/vhosts/<vhost>/deletion/protection", ADMINISTRATOR, _unprotect),
     Route("PUT", "/api/vhost-limits/<vhost>/<name>", ADMINISTRATOR, _set_limit),

@@ -65,7 +65,10 @@ class History:
         return document
 
     def _values(self, name: str, now_ms: int, window: Window) -> list[dict[str, int]]:
-        """Return the samples: at each moment the last one before it. Moments before the first are left out."""
+        """Return the samples: at each moment the last one before it. Moments before the first are left out.
+
+        If they are all before it there is the last sample, as of the next moment: clients count on one.
+        """
         place = self.names[name]
         samples = self._covering(now_ms - window.age_ms)
         if not samples:
@@ -78,7 +81,7 @@ class History:
             if number < 0:
                 break
             found.append({"sample": samples[number][place], "timestamp": at_ms})
-        return found
+        return found or [{"sample": samples[-1][place], "timestamp": newest_ms + window.step_ms}]
 
     def _covering(self, since_ms: int) -> "list[array[int]]":
         """Return the finest samples that go back so far, or as far as any do; ascending."""

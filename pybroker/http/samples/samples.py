@@ -11,7 +11,7 @@ import gevent
 
 from pybroker.http.node import Node, Refused, Unavailable
 from pybroker.http.samples.history import STEP_MS, History, Window
-from pybroker.http.samples.looks import Key, Looks
+from pybroker.http.samples.looks import Figures, Looks
 
 NODE: Final = "node"
 VHOST: Final = "vhost"
@@ -64,6 +64,10 @@ class Samples:
             history = self._of_vhosts[name] = known.get(name) or History(found["vhost_names"])
             history.add(now_ms, values)
 
+    def forget(self) -> None:
+        """Forget all samples and looks."""
+        self.looks, self._of_node, self._of_vhosts = Looks(), None, {}
+
     def of_node(self, name: str, window: Window | None = None) -> dict[str, Any]:
         """Return the details of a figure of the node."""
         return self._details([] if self._of_node is None else [self._of_node], name, window)
@@ -73,14 +77,14 @@ class Samples:
         return self._details([self._of_vhosts[each] for each in vhosts if each in self._of_vhosts], name, window)
 
     def of_object(
-        self, key: Key, names: Sequence[str], values: Sequence[int], *, alone: bool
+        self, key: tuple[str, ...], names: tuple[str, ...], values: Sequence[int], *, watched: bool
     ) -> Callable[[str, Window | None], dict[str, Any]]:
-        """Return a function for the details of an object's figures; one that is looked at `alone` has samples."""
+        """Return a function for the details of an object's figures; one that is `watched` has samples."""
         now_ms = self.now_ms()
         if key[0] == VHOST and key[1] in self._of_vhosts:
             return lambda name, window: self.of_vhosts(key[1:], name, window)
-        rates = dict(zip(names, self.looks.rates(key, values, now_ms), strict=True))
-        history = self.looks.watch(key, names, values, now_ms) if alone else None
+        rates = dict(zip(names, self.looks.rates(Figures(key, names), values, now_ms), strict=True))
+        history = self.looks.watch(Figures(key, names), values, now_ms) if watched else None
 
         def details(name: str, window: Window | None) -> dict[str, Any]:
             found = {} if history is None or window is None else history.details(name, now_ms, window)

@@ -19,7 +19,7 @@ def test_figures_go_before_columns_and_more_facts_before_both():
 
 
 def test_a_virtual_host_that_is_gone_is_not_seen(world):
-    view = View(world.broker, tuple(world.broker.vhosts.values()))
+    view = View(world.broker, tuple(world.broker.vhosts.values()), None, lambda _: None)
     assert [vhost.name for vhost in seen(view, "exchanges")] == ["/"]
     assert list(seen(view, "queues")) == []
     world.broker.vhosts.pop("/")

@@ -57,6 +57,17 @@ def test_one_that_is_late_already_is_told_of_at_once(world, expiry, caplog):
     assert expiring.startswith("The authority's certificate CN=soon in /a.pem expires in less than 7 days (")
 
 
+def test_a_file_of_two_protocols_is_told_of_once(world, expiry, caplog):
+    one = certificate(world, 3)
+    other = Expiry(world.broker)
+    for each, protocol in ((expiry, "amqp/ssl"), (other, "https")):
+        each.replace([CertificateFile("/one.pem", (one,), protocol=protocol)])
+    assert len(caplog.messages) == len(world.broker.notices) == 1
+    for each in (expiry, other):
+        each.replace([])
+    assert world.broker.notices == []
+
+
 def test_a_notice_is_withdrawn_when_the_certificate_is_replaced(world, expiry, caplog):
     other = CertificateFile("/other.pem", (certificate(world, 20, "CN=other"),))
     expiry.replace([CertificateFile("/one.pem", (certificate(world, 5),)), other])

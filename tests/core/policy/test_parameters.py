@@ -2,6 +2,7 @@
 
 import pytest
 
+from pybroker.core.broker import CLUSTER_ID
 from pybroker.core.policy.parameters import Component, ValidationError
 from tests.core.kept import again, new_broker
 
@@ -123,8 +124,9 @@ def test_a_reset_forgets_all(broker, parameters, told):
     parameters.set("/", "c", "n", 1)
     parameters.set_global("g", 1)
     broker.reset()
-    assert ([], []) == (broker.definitions.keys("parameter"), broker.definitions.keys("global_parameter"))
-    assert ({}, {}) == (parameters.of("/", "c"), parameters.globals)
+    # A node that is new has another id, too.
+    assert ([], [(CLUSTER_ID,)]) == (broker.definitions.keys("parameter"), broker.definitions.keys("global_parameter"))
+    assert ({}, [CLUSTER_ID]) == (parameters.of("/", "c"), [*parameters.globals])
 
 
 def test_each_observer_is_told_of_each_change(broker, parameters, told):

@@ -110,6 +110,23 @@ def test_rates_agree_with_what_happened(world, peer, seed):
         seconds += busy + idle
 
 
+def test_a_queue_is_idle_since_its_last_change(world, peer, queue):
+    def idle_s():
+        since_ms = world.broker.rates.idle_since_ms(queue)
+        return None if since_ms is None else round((world.clock.timestamp_ms - since_ms) / 1_000)
+
+    wait(world, 7)
+    assert idle_s() == 7
+    publish(peer, 1)
+    assert idle_s() is None
+    wait(world, 60)
+    assert 54 <= idle_s() <= 60
+    wait(world, 1_200)
+    assert 1_254 <= idle_s() <= 1_260
+    peer.get("q")
+    assert idle_s() is None
+
+
 def test_a_steady_queue_has_its_rate_in_all_windows(world, peer, queue):
     for _ in range(700):
         publish(peer, 20)

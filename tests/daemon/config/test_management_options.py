@@ -8,7 +8,7 @@ from pybroker.control import codec
 from pybroker.daemon.config.conf_file import parse_conf
 from pybroker.daemon.config.config import Config, ConfigError, configure
 from pybroker.daemon.config.tls_options import Files, TlsOptions
-from pybroker.http.tls import read_options
+from pybroker.http.door.tls import read_options
 
 
 def options(text: str):
@@ -46,10 +46,13 @@ def test_https_has_the_options_of_amqps_listeners():
     found = options(
         "management.ssl.port = 443\nmanagement.ssl.certfile = /c\nmanagement.ssl.keyfile = /k\n"
         "management.ssl.cacertfile = /a\nmanagement.ssl.verify = verify_peer\nmanagement.ssl.versions.1 = tlsv1.3\n"
+        "management.ssl.password = p\nmanagement.ssl.sni.Mq.test.certfile = /m\n"
     )
     assert (found.tls_host, found.tls_port) == ("127.0.0.1", 443)
     assert found.tls == TlsOptions(
         Files(Path("/c"), Path("/k")),
+        by_name={"mq.test": Files(Path("/m"), Path("/m"))},
+        password="p",
         authorities=Path("/a"),
         verify=True,
         versions=("tlsv1.3",),
@@ -67,7 +70,7 @@ def test_https_has_the_options_of_amqps_listeners():
             "management.ssl.certfile = /c\nmanagement.ssl.fail_if_no_peer_cert = true",
             "needs management.ssl.verify = verify_peer",
         ),
-        ("management.ssl.password = x", "HTTPS needs a key that is not encrypted"),
+        ("management.ssl.certfile = /c\nmanagement.ssl.sni.a.keyfile = /k", "needs management.ssl.sni.a.certfile"),
     ],
 )
 def test_keys_of_https_that_do_not_fit(text, fault):

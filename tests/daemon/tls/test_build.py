@@ -105,6 +105,8 @@ def test_an_encrypted_key_needs_its_password(made):
     assert text == f"{pair.key}: the key is encrypted; set ssl_options.password"
     text = refusal(TlsOptions(Files(*pair), password="wrong"))
     assert text == f"{pair.key}: ssl_options.password does not open the key"
+    text = refusal(TlsOptions(Files(*pair), head="management.ssl."))
+    assert text == f"{pair.key}: the key is encrypted; set management.ssl.password"
 
 
 def test_key_and_certificate_may_be_one_file(made, tmp_path):

@@ -10,7 +10,8 @@ import pytest
 
 from pybroker.daemon.config.tls_options import Files, TlsOptions
 from pybroker.daemon.tls.build import build
-from pybroker.daemon.tls.front import hush, thread_count
+from pybroker.daemon.tls.front import thread_count
+from pybroker.net.tls_context import hush
 from pybroker.net.tls_handshake import explain
 from tests.certificates import make_certificates
 from tests.daemon.running import Running

@@ -75,6 +75,16 @@ def test_without_a_node_it_says_so(client, node):
     assert client.get("/metrics").status_code == 503
 
 
+def test_probes_tell_whether_the_node_answers_and_serves(client, node):
+    assert client.get("/livez").json == {"status": "ok"}
+    found = client.get("/readyz")
+    assert (found.status_code, found.json["reason"]) == (503, "no active listeners for AMQP/AMQPS")
+    node.operator.listen(("127.0.0.1", 5672))
+    assert client.get("/readyz").json == {"status": "ok"}
+    node.failure = Unavailable("no node answers")
+    assert [client.get(path).status_code for path in ("/livez", "/readyz")] == [503, 503]
+
+
 def test_too_many_series_have_no_answer(node, peer):
     for n in range(20):
         peer.declare(f"q{n}")

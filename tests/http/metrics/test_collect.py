@@ -89,9 +89,12 @@ def test_each_scrape_identifies_the_node(node):
         assert (told["rabbitmq_node"], told["rabbitmq_endpoint"], value) == ("pybroker@vm", endpoint, 1)
 
 
-def test_an_alarm_is_told(node, world):
-    world.broker.alarms.set("memory", "pybroker@vm", "by a test")
-    assert by_name(samples(collect.aggregated(node)), "rabbitmq_alarms_memory_used_watermark") == {(): 1}
+@pytest.mark.parametrize("resource", collect.ALARMS)
+def test_an_alarm_is_told(node, world, resource):
+    world.broker.alarms.set(resource, "by a test")
+    told = samples(collect.aggregated(node))
+    found = {name: by_name(told, f"rabbitmq_alarms_{name}")[()] for name in collect.ALARMS.values()}
+    assert found == {name: name == collect.ALARMS[resource] for name in collect.ALARMS.values()}
 
 
 def test_each_object_has_its_own_samples(node, busy):

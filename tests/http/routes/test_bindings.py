@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.fakes import Exchange, Queue
-from tests.http.conftest import DONE, NO_VHOST, NOT_FOUND, REFUSED, VHOST_NOT_FOUND, bad
+from tests.http.conftest import DONE, NO_VHOST, NOT_FOUND, VHOST_NOT_FOUND, bad, refused
 
 
 @pytest.fixture
@@ -93,11 +93,19 @@ def test_refused_bindings(api, ann, world, peer):
     assert api.send("POST", "/api/bindings/none/e/amq.topic/q/q", {}) == VHOST_NOT_FOUND
     missing = {"error": "not_found", "reason": "no exchange 'none' in vhost '/'"}
     assert api.send("POST", "/api/bindings/%2F/e/none/q/q", {}) == (404, missing)
-    assert api.send("POST", "/api/bindings/%2F/e/amq.default/q/q", {}) == REFUSED
-    assert api.send("DELETE", "/api/bindings/%2F/e/amq.default/q/q/q") == REFUSED
+    assert api.send("POST", "/api/bindings/%2F/e/amq.default/q/q", {}) == refused(
+        "operation not permitted on the default exchange"
+    )
+    assert api.send("DELETE", "/api/bindings/%2F/e/amq.default/q/q/q") == refused(
+        "operation not permitted on the default exchange"
+    )
     assert api.send("POST", "/api/bindings/%2F/e/amq.topic/q/q", {}, ann) == NO_VHOST
     world.broker.users.set_permissions("ann", "/", ".*", "^r$", ".*")
-    assert api.send("POST", "/api/bindings/%2F/e/amq.topic/q/q", {}, ann) == REFUSED
-    assert api.send("DELETE", "/api/bindings/%2F/e/amq.topic/q/q/none", None, ann) == REFUSED
+    assert api.send("POST", "/api/bindings/%2F/e/amq.topic/q/q", {}, ann) == refused(
+        "write access to queue 'q' in vhost '/' refused for user 'ann'"
+    )
+    assert api.send("DELETE", "/api/bindings/%2F/e/amq.topic/q/q/none", None, ann) == refused(
+        "write access to queue 'q' in vhost '/' refused for user 'ann'"
+    )
     odd = bad('Invalid x-match field value <<"odd">>; expected all, any, all-with-x, or any-with-x')
     assert api.send("POST", "/api/bindings/%2F/e/amq.headers/q/q", {"arguments": {"x-match": "odd"}}) == odd

@@ -9,6 +9,12 @@ def test_flags(api):
     assert flag["state"] == "enabled"
 
 
+def test_flags_are_enabled_for_good(api, ann):
+    assert api.send("PUT", "/api/feature-flags/implicit_default_bindings/enable")[0] == 204
+    assert api.send("PUT", "/api/feature-flags/none/enable")[0] == 400
+    assert api.send("PUT", "/api/feature-flags/none/enable", {}, ann)[0] == 401
+
+
 def test_deprecated_features(api, peer):
     assert api.get("/api/deprecated-features/used") == []
     peer.declare("q")

@@ -109,3 +109,14 @@ def test_old_checks(api):
 def test_aliveness_is_for_those_who_may_enter(api, ann):
     assert api.get("/api/aliveness-test/other", "ann") == {"status": "ok"}
     api.get("/api/aliveness-test/%2F", "ann", status=401)
+
+
+def test_probes(api, node, world):
+    world.broker.alarms.set("memory", "by a test")
+    for path in ("/livez", "/readyz"):
+        assert api.get(path, None) == {"status": "ok"}
+    node.operator.daemon.recovering = 10
+    assert api.get("/livez", None) == {"status": "ok"}
+    assert "not currently available" in api.get("/readyz", None, status=503)["reason"]
+    node.failure = Unavailable("no node answers")
+    api.get("/livez", None, status=503)

@@ -1,4 +1,4 @@
-"""Orders of operators: look, move, redrive, pause, trace, plan."""
+"""Orders of operators: look, move, redrive, pause, trace, preview."""
 
 import json
 
@@ -93,18 +93,6 @@ def test_refused_traces(api, filled):
         "there is no queue 'none' in virtual host '/'"
     )
     assert api.send("POST", "/api/pybroker/trace", {})[0] == 400
-
-
-def test_a_plan(api, filled):
-    queue = {"name": "new", "vhost": "/", "durable": True, "auto_delete": False, "arguments": {}}
-    status, found = api.send("POST", "/api/pybroker/definitions/plan", {"queues": [queue]})
-    assert (status, [(each["action"], each["section"], each["name"]) for each in found]) == (
-        200,
-        [("create", "queues", "new")],
-    )
-    assert "new" not in filled
-    status, document = api.send("POST", "/api/pybroker/definitions/plan", {"queues": [{**queue, "vhost": "none"}]})
-    assert (status, document["error"], len(document["faults"])) == (400, "bad_request", 1)
 
 
 def test_a_preview(api, filled):

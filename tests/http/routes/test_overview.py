@@ -30,5 +30,4 @@ def test_those_who_see_little_see_no_churn(api, ann):
 def test_versions_and_names(api, node):
     assert api.get("/api/version", None) == api.get("/api/overview")["rabbitmq_version"]
     assert api.get("/api/auth", None)["oauth_enabled"] is False
-    assert api.get("/api/cluster-name") == {"name": node.world.broker.settings.cluster_name}
-    assert api.get("/api/extensions") == []
+    assert api.get("/api/extensions") == [{"javascript": "main.js"}]

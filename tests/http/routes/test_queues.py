@@ -5,12 +5,21 @@ from urllib.parse import quote
 import pytest
 
 from pybroker.http.routes.queues import ACK_MODES
-from tests.http.conftest import DONE, MADE, NO_VHOST, NOT_FOUND, REFUSED, VHOST_NOT_FOUND, bad
+from tests.http.conftest import DONE, MADE, NO_VHOST, NOT_FOUND, VHOST_NOT_FOUND, bad, refused
 
 # Of RabbitMQ 3.10.8, without what only Erlang has, and what it would have to remember.
 RABBITMQ = {
     *("arguments", "auto_delete", "consumer_capacity", "consumer_details", "consumer_utilisation", "consumers"),
-    *("durable", "effective_policy_definition", "exclusive", "exclusive_consumer_tag", "head_message_timestamp"),
+    *(
+        "deliveries",
+        "durable",
+        "incoming",
+        "idle_since",
+        "effective_policy_definition",
+        "exclusive",
+        "exclusive_consumer_tag",
+        "head_message_timestamp",
+    ),
     *("memory", "message_bytes", "message_bytes_paged_out", "message_bytes_persistent", "message_bytes_ram"),
     *("message_bytes_ready", "message_bytes_unacknowledged", "messages", "messages_paged_out", "messages_persistent"),
     *("messages_ram", "messages_ready", "messages_ready_ram", "messages_unacknowledged"),
@@ -67,11 +76,12 @@ def test_without_statistics(api, queues):
 
 def test_bindings_of_a_queue(api, queues):
     (found,) = api.get("/api/queues/%2F/b/bindings")
+    assert api.get("/api/queues/%2F/none/bindings") == []
     assert (found["source"], found["destination"], found["properties_key"]) == ("", "b", "b")
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/queues/%2F/c", "/api/queues/none", "/api/queues/none/q", "/api/queues/%2F/c/bindings"]
+    "path", ["/api/queues/%2F/c", "/api/queues/none", "/api/queues/none/q", "/api/queues/none/q/bindings"]
 )
 def test_what_is_not_there(api, queues, path):
     assert api.get(path, status=404) == {"error": "Object Not Found", "reason": "Not Found"}
@@ -121,10 +131,14 @@ def test_no_body_is_an_empty_one(api):
 def test_who_may_declare(api, ann, world):
     world.broker.users.set_permissions("ann", "other", "^a", "", "")
     assert api.send("PUT", "/api/queues/other/a", {}, ann) == MADE
-    assert api.send("PUT", "/api/queues/other/b", {}, ann) == REFUSED
+    assert api.send("PUT", "/api/queues/other/b", {}, ann) == refused(
+        "configure access to queue 'b' in vhost 'other' refused for user 'ann'"
+    )
     assert api.send("PUT", "/api/queues/%2F/a", {}, ann) == NO_VHOST
     assert api.send("PUT", "/api/queues/none/a", {}) == VHOST_NOT_FOUND
-    assert api.send("PUT", "/api/queues/%2F/amq.a", {}) == REFUSED
+    assert api.send("PUT", "/api/queues/%2F/amq.a", {}) == refused(
+        "queue name 'amq.a' contains reserved prefix 'amq.*'"
+    )
 
 
 def test_a_monitor_changes_nothing(api, ann, world, queues):
@@ -218,6 +232,7 @@ def test_a_message_bears_its_properties(get, api):
             {"ackmode": "odd"},
             f"Unsupported ackmode. Please use one of {', '.join(ACK_MODES)}.",
         ),
+        ({"ackmode": {}}, f"Unsupported ackmode. Please use one of {', '.join(ACK_MODES)}."),
     ],
 )
 def test_bad_questions_for_messages(api, get, more, reason):
@@ -234,12 +249,12 @@ def test_who_may_get(api, ann, world, get):
     assert api.send("POST", "/api/queues/%2F/none/get", body) == (404, missing)
     assert api.send("POST", "/api/queues/%2F/q/get", body, ann) == NO_VHOST
     world.broker.users.set_permissions("ann", "/", ".*", ".*", "")
-    refused = "ACCESS_REFUSED - read access to queue 'q' in vhost '/' refused for user 'ann'"
+    text = "read access to queue 'q' in vhost '/' refused for user 'ann'"
     assert api.send("POST", "/api/queues/%2F/q/get", body, ann) == (
         401,
-        {"error": "not_authorised", "reason": refused},
+        {"error": "not_authorised", "reason": f"ACCESS_REFUSED - {text}"},
     )
-    assert api.send("DELETE", "/api/queues/%2F/q/contents", None, ann) == REFUSED
+    assert api.send("DELETE", "/api/queues/%2F/q/contents", None, ann) == refused(text)
 
 
 @pytest.fixture
@@ -276,5 +291,6 @@ def test_only_the_objects_of_a_page_are_read_whole(many, node):
     found = many.get("/api/queues?page=2&page_size=2&sort=messages&sort_reverse=true")
     assert [each["messages"] for each in found["items"]] == [3, 2]
     assert found["items"][0]["message_stats"]["publish"] == 3
-    assert node.asked.count("object_rows") == 2
+    # The virtual hosts, the order, the page.
+    assert node.asked.count("object_rows") == 3
     assert many.get("/api/queues?page=1&name=none")["items"] == []

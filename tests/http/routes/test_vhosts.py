@@ -25,6 +25,8 @@ def test_what_belongs_to_it(api, ann, peer):
     assert api.get("/api/vhosts/other/topic-permissions") == []
     assert [each["vhost"] for each in api.get("/api/vhosts/%2F/connections")] == ["/"]
     assert [each["number"] for each in api.get("/api/vhosts/%2F/channels")] == [1]
+    assert api.get("/api/vhosts/%2F/connections") == api.get("/api/connections")
+    assert api.get("/api/vhosts/%2F/channels") == api.get("/api/channels")
     assert api.get("/api/vhosts/other/connections") == []
     for what in ("permissions", "connections"):
         api.get(f"/api/vhosts/none/{what}", status=404)
@@ -61,6 +63,7 @@ def test_its_maker_may_do_everything_there(api, world):
 def test_bad_virtual_hosts(api, world):
     assert api.send("PUT", "/api/vhosts/v", {"tracing": "x"}) == bad(["not_boolean", "x"])
     assert api.send("PUT", "/api/vhosts/v", {"default_queue_type": "odd"}) == bad("Unsupported default queue type")
+    assert api.send("PUT", "/api/vhosts/v", {"default_queue_type": ["x"]}) == bad("default_queue_type is not a text")
     assert api.send("PUT", "/api/vhosts/v", {"tags": 5})[0] == 400
     assert "v" not in world.broker.vhosts
 
@@ -78,6 +81,14 @@ def test_protection_from_deletion(api, world):
     assert api.send("DELETE", "/api/vhosts/v/deletion/protection") == NOT_FOUND
 
 
+def test_they_run_as_long_as_the_node(api):
+    assert api.send("POST", "/api/vhosts/%2F/start/pybroker@vm") == DONE
+    failed = "Request to node {} failed with {}"
+    reason = failed.format("pybroker@vm", '{no_such_vhost,<<"none">>}')
+    assert api.send("POST", "/api/vhosts/none/start/pybroker@vm") == bad(reason)
+    assert api.send("POST", "/api/vhosts/%2F/start/x@vm") == bad(failed.format("x@vm", "nodedown"))
+
+
 def test_limits(api, world):
     path = "/api/vhost-limits/%2F"
     assert api.send("PUT", f"{path}/max-queues", {"value": 5}) == DONE
@@ -86,6 +97,8 @@ def test_limits(api, world):
     assert api.send("DELETE", f"{path}/max-queues") == DONE
     assert api.send("DELETE", f"{path}/max-queues") == DONE
     assert api.get(path) == [{"vhost": "/", "value": {"max-connections": 6}}]
+    assert api.send("DELETE", f"{path}/max-connections") == DONE
+    assert api.get(path) == [{"vhost": "/", "value": {}}]
     odd = bad('Validation failed\n\nUnrecognised terms [{<<"odd">>,5}] in limits\n')
     assert api.send("PUT", f"{path}/odd", {"value": 5}) == odd
     assert api.send("PUT", f"{path}/max-queues", {}) == bad("[{key_missing,value}]")

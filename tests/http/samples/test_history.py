@@ -37,6 +37,11 @@ def test_samples_are_those_of_the_moments_that_are_asked_for():
     assert (found["avg"], found["avg_rate"], found["rate"]) == (60.0, 2.0, 2.0)
 
 
+def test_the_first_sample_is_told_at_the_next_moment():
+    found = history(0, begin_ms=BEGIN_MS + 1_000).details("length", BEGIN_MS + 2_000, Window(60_000, 30_000))
+    assert found["samples"] == [{"sample": 7, "timestamp": BEGIN_MS + 30_000}]
+
+
 def test_moments_before_the_first_sample_are_left_out():
     found = history(10).details("count", BEGIN_MS + 10_000, Window(60_000, 10_000))
     assert [each["sample"] for each in found["samples"]] == [20, 0]

@@ -56,12 +56,12 @@ def test_a_node_that_was_started_again_counts_from_zero(samples, world, peer):
 
 def test_objects_have_rates_and_alone_samples(samples, world, now):
     names = ("publish",)
-    samples.of_object(("queue", "/", "q"), names, (0,), alone=True)
+    samples.of_object(("queue", "/", "q"), names, (0,), watched=True)
     world.advance(5_000)
-    details = samples.of_object(("queue", "/", "q"), names, (10,), alone=True)
+    details = samples.of_object(("queue", "/", "q"), names, (10,), watched=True)
     assert details("publish", None) == {"rate": 2.0}
     assert [each["sample"] for each in details("publish", Window(5_000, 5_000))["samples"]] == [10, 0]
-    details = samples.of_object(("queue", "/", "q"), names, (10,), alone=False)
+    details = samples.of_object(("queue", "/", "q"), names, (10,), watched=False)
     assert "samples" not in details("publish", Window(5_000, 5_000))
 
 

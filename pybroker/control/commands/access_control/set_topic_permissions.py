@@ -3,6 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_user, find_vhost
+from pybroker.control.arguments.names import check_name
 from pybroker.control.spec import Arg, Changed, Command, Node, Refused, VHostArg
 
 
@@ -14,6 +15,11 @@ class Args(NamedTuple):
     write: Annotated[str, Arg("pattern of the routing keys that may be published")]
     read: Annotated[str, Arg("pattern of the routing keys that may be bound")]
     vhost: VHostArg = "/"
+
+
+def check(args: Args) -> None:
+    """Refuse a name that is too long. Raises BadArguments."""
+    check_name("an exchange", args.exchange)
 
 
 def run(node: Node, args: Args) -> Changed:
@@ -38,5 +44,6 @@ COMMAND = Command(
     effect="write",
     access="administrator",
     run=run,
+    check=check,
     banner='Setting topic permissions on "{exchange}" for user "{username}" in vhost "{vhost}" ...',
 )

@@ -60,23 +60,30 @@ def _by_listener(node: Node, now_s: float, until_s: float) -> "Iterator[dict[str
     def ends(file: "CertificateFile") -> list[str]:
         return [end for end, _ in _ending(file, now_s, until_s)]
 
-    files = node.daemon.certificate_files
-    authorities = [file for file in files if file.of_authorities]
-    path, ends_of_authorities = "", []
-    for file in authorities:
-        path, ends_of_authorities = file.path, ends(file)
-    for listener in listeners.documents(node.broker):
-        if listener["protocol"].endswith("/ssl"):
-            for file in files:
-                if not file.of_authorities and (found := ends(file)) + ends_of_authorities:
-                    yield {
-                        **listener,
-                        **({"host": file.host} if file.host else {}),
-                        "certfile": file.path,
-                        "cacertfile": path,
-                        "certfile_expires_on": found,
-                        "cacertfile_expires_on": ends_of_authorities,
-                    }
+    for listener in (*listeners.documents(node.broker), *_https(node)):
+        files = [file for file in node.daemon.certificate_files if file.protocol == listener["protocol"]]
+        path, ends_of_authorities = "", []
+        for file in files:
+            if file.of_authorities:
+                path, ends_of_authorities = file.path, ends(file)
+        for file in files:
+            if not file.of_authorities and (found := ends(file)) + ends_of_authorities:
+                yield {
+                    **listener,
+                    **({"host": file.host} if file.host else {}),
+                    "certfile": file.path,
+                    "cacertfile": path,
+                    "certfile_expires_on": found,
+                    "cacertfile_expires_on": ends_of_authorities,
+                }
+
+
+def _https(node: Node) -> "Iterator[dict[str, Any]]":
+    """Yield the listener of HTTPS, which is that of pybroker-web, if there is to be one."""
+    management = node.daemon.web_settings["management"]
+    if management is not None and management["tls"] is not None:
+        place = {"interface": management["tls_host"], "port": management["tls_port"]}
+        yield {"node": node.name, "protocol": "https", **place, "purpose": "HTTP API over TLS"}
 
 
 def _name(certificate: "Certificate") -> str:

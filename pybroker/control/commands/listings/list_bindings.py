@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pybroker.core.routing.binding import Binding
+    from pybroker.core.routing.exchange import Exchange
     from pybroker.core.topology.vhost import VHost
 
 
@@ -28,8 +29,13 @@ def run(node: Node, args: Args) -> "Iterable[Binding]":
 def of_vhost(vhost: "VHost") -> "Iterator[Binding]":
     """Yield the bindings of a virtual host, exchange by exchange."""
     for exchange in list(vhost.exchanges.values()):
-        # Rows of the default exchange are made one by one: a list of very many would hold up everybody.
-        yield from as_they_were(exchange.bindings()) if exchange.name else exchange.bindings()
+        yield from of_exchange(exchange)
+
+
+def of_exchange(exchange: "Exchange") -> "Iterator[Binding]":
+    """Return the bindings from an exchange."""
+    # Rows of the default exchange are made one by one: a list of very many would hold up everybody.
+    return as_they_were(exchange.bindings()) if exchange.name else exchange.bindings()
 
 
 COLUMNS = (

@@ -3,6 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments import policies
+from pybroker.control.arguments.names import check_name
 from pybroker.control.spec import Arg, Changed, Command, Node
 
 
@@ -11,6 +12,11 @@ class Args(NamedTuple):
 
     name: Annotated[str, Arg("name of the parameter")]
     value: Annotated[str, Arg("its value: JSON", secret=True)]
+
+
+def check(args: Args) -> None:
+    """Refuse a name that is too long. Raises BadArguments."""
+    check_name("a parameter", args.name)
 
 
 def run(node: Node, args: Args) -> Changed:
@@ -26,5 +32,6 @@ COMMAND = Command(
     effect="write",
     access="policymaker",
     run=run,
+    check=check,
     banner='Setting global runtime parameter "{name}" to "{value}" ...',
 )

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from pybroker.control.arguments.policies import SetArgs, set_policy, would
+from pybroker.control.arguments.policies import SetArgs, check_set, set_policy, would
 from pybroker.control.spec import Command
 
 COMMAND = Command(
@@ -13,6 +13,7 @@ COMMAND = Command(
     effect="write",
     access="administrator",
     run=partial(set_policy, "operator_policy"),
+    check=check_set,
     banner=would(
         'Setting operator policy override "{name}" for pattern "{pattern}" to "{definition}" '
         'with priority "{priority}" for vhost "{vhost}" ...'

@@ -2,11 +2,10 @@
 
 from typing import Annotated, NamedTuple
 
+from pybroker.control.arguments.names import NAME_OCTETS_MAX
 from pybroker.control.spec import Arg, BadArguments, Changed, Command, Node, Refused, split_columns
 
 QUEUE_TYPES = ("classic", "quorum")
-# connection.open carries it as a short string: nobody could open one with a longer name.
-NAME_OCTETS_MAX = 255
 
 
 class Args(NamedTuple):

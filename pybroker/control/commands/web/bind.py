@@ -4,10 +4,11 @@ from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
+from pybroker.control.arguments.names import NAME_OCTETS_MAX
 from pybroker.control.arguments.removals import when_gone
 from pybroker.control.arguments.tables import table_of
-from pybroker.control.objects.topology import properties_key
-from pybroker.control.spec import Arg, Changed, Command, Node, VHostArg
+from pybroker.control.objects.topology import key_of
+from pybroker.control.spec import EX_DATAERR, Arg, BadArguments, Changed, Command, Node, VHostArg
 from pybroker.core.auth.access import strip_line_ends
 from pybroker.core.routing.binding import Binding
 from pybroker.core.topology import exchange_declare
@@ -27,6 +28,12 @@ class Args(NamedTuple):
     arguments: Annotated[dict[str, Any], Arg("its arguments", "--arguments")] = {}  # noqa: RUF012 - never changed
 
 
+def check(args: Args) -> None:
+    """Refuse a routing key that is too long. Raises BadArguments."""
+    if len(args.routing_key.encode()) > NAME_OCTETS_MAX:
+        raise BadArguments(f"a routing key may have at most {NAME_OCTETS_MAX} octets", EX_DATAERR)
+
+
 def run(node: Node, args: Args) -> Changed:
     """Bind them; return what tells this binding from others between the same ends. Raises Refused, AmqpError."""
     vhost, user = find_vhost(node.broker, args.vhost), node.broker.users.acting(node.user.name)
@@ -36,7 +43,7 @@ def run(node: Node, args: Args) -> Changed:
     commit_position = exchange_declare.bind(vhost, user, None, *where, node.cause)
     nouns: Any = vhost.queues if args.kind == "queue" else vhost.exchanges
     ends = vhost.exchanges[strip_line_ends(args.source)], nouns[strip_line_ends(args.destination)]
-    return Changed(commit_position, {"properties_key": properties_key(Binding(*ends, args.routing_key, table))})
+    return Changed(commit_position, {"properties_key": key_of(Binding(*ends, args.routing_key, table))})
 
 
 COMMAND = Command(
@@ -47,4 +54,5 @@ COMMAND = Command(
     effect="write",
     access="management",
     run=run,
+    check=check,
 )

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
+from pybroker.control.arguments.names import check_name
 from pybroker.control.arguments.removals import when_gone
 from pybroker.control.arguments.tables import table_of
 from pybroker.control.spec import Arg, Changed, Command, Node, VHostArg
@@ -22,6 +23,11 @@ class Args(NamedTuple):
     internal: Annotated[bool, Arg("clients cannot publish to it", "--internal")] = False
     passive: Annotated[bool, Arg("make none", "--passive")] = False
     arguments: Annotated[dict[str, Any], Arg("its arguments", "--arguments")] = {}  # noqa: RUF012 - never changed
+
+
+def check(args: Args) -> None:
+    """Refuse a name that is too long. Raises BadArguments."""
+    check_name("an exchange", args.name)
 
 
 def run(node: Node, args: Args) -> Changed:
@@ -52,4 +58,5 @@ COMMAND = Command(
     effect="write",
     access="management",
     run=run,
+    check=check,
 )

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pybroker.control.commands.monitoring import memory_breakdown
 from pybroker.control.spec import Arg, Command, Node
+from pybroker.core.broker import CLUSTER_ID
 from pybroker.core.stats.metrics import DEAD_LETTER, GLOBAL, NODE
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
@@ -23,6 +24,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     """
     import psutil  # noqa: PLC0415 - pybrokerctl would pay 20 ms
 
+    process = psutil.Process()
     broker, settings = node.broker, node.broker.settings
     sizes = broker.message_sizes
     read: dict[Any, Any] = {}
@@ -33,7 +35,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     return {
         "node": settings.node_name,
         "cluster": settings.cluster_name,
-        "cluster_id": "",
+        "cluster_id": broker.parameters.globals.get(CLUSTER_ID, ""),
         "version": VERSION,
         "rabbitmq_version": RABBITMQ_VERSION,
         "python": ".".join(map(str, sys.version_info[:3])),
@@ -45,8 +47,12 @@ def run(node: Node, args: Args) -> dict[str, Any]:
             for strategy, deaths in broker.totals.deaths.items()
         },
         "virtual_hosts": list(broker.vhosts),
+        "exchange_types": list(broker.exchange_types),
         "auth_mechanisms": list(settings.auth_mechanisms),
-        "files": psutil.Process().num_fds(),
+        "waiting": len(broker.turn.queues),
+        "threads": process.num_threads(),
+        "threads_max": resource.getrlimit(resource.RLIMIT_NPROC)[0],
+        "files": process.num_fds(),
         "files_max": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "logins": {"succeeded": broker.logins.succeeded, "failed": broker.logins.failed},
         "alarms": sorted({alarm.resource for alarm in broker.alarms}),

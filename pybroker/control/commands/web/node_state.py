@@ -12,6 +12,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
     broker = node.broker
     most = broker.settings.connection_max
     return {
+        "node": node.name,
         "version": VERSION,
         "rabbitmq_version": RABBITMQ_VERSION,
         "in_service": node.daemon.app_running and node.daemon.recovering is None,

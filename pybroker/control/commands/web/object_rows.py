@@ -1,7 +1,6 @@
 """object_rows: facts of the objects that a user sees, a row each."""
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Final, NamedTuple
 
 from pybroker.control.access import NO_VHOST, sees_all, tag_refusal, vhosts_seen
@@ -10,8 +9,8 @@ from pybroker.control.objects.kind import Kind, View
 from pybroker.control.objects.kinds import KINDS
 from pybroker.control.spec import EX_DATAERR, EX_NOPERM, Arg, BadArguments, Command, Node, Refused
 
-# Read in one step: a row may have sixty facts.
-ROWS_PER_STEP: Final = 25
+# Sent at a time. One row may have sixty facts: others go on after each, if that has taken long enough.
+ROWS_PER_PART: Final = 25
 
 
 class Args(NamedTuple):
@@ -38,7 +37,7 @@ def run(node: Node, args: Args) -> Iterator[list[Any]]:
     kind = KINDS[args.kind]
     view = seen_by(node, kind, args.only)
     reads = [kind.readers[name] for name in args.facts]
-    return _rows(_objects(kind, view, args), reads)
+    return _rows(_objects(kind, view, args), reads, node.pause)
 
 
 def seen_by(node: Node, kind: Kind, only: str | None = None) -> View:
@@ -53,7 +52,8 @@ def seen_by(node: Node, kind: Kind, only: str | None = None) -> View:
         if only not in names:
             raise Refused(NO_VHOST, EX_NOPERM)
         names = (only,)
-    return View(broker, tuple(broker.vhosts[name] for name in names), None if sees_all(user) else user.name)
+    vhosts = tuple(broker.vhosts[name] for name in names)
+    return View(broker, vhosts, None if sees_all(user) else user.name, node.pause)
 
 
 def _objects(kind: Kind, view: View, args: Args) -> Iterator[Any]:
@@ -65,9 +65,17 @@ def _objects(kind: Kind, view: View, args: Args) -> Iterator[Any]:
     yield from kind.get(view, keys)
 
 
-def _rows(objects: Iterator[Any], reads: list[Any]) -> Iterator[list[Any]]:
-    while batch := list(islice(objects, ROWS_PER_STEP)):
-        yield [[read(one) for read in reads] for one in batch]
+def _rows(objects: Iterator[Any], reads: list[Any], pause: Callable[[float], object]) -> Iterator[list[Any]]:
+    rows: list[Any] = []
+    for one in objects:
+        rows.append([read(one) for read in reads])
+        if len(rows) == ROWS_PER_PART:
+            yield rows
+            rows = []
+        else:
+            pause(0)
+    if rows:
+        yield rows
 
 
 COMMAND = Command(

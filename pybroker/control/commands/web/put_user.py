@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+from pybroker.control.arguments.names import NAME_OCTETS_MAX
 from pybroker.control.arguments.passwords import decoded, hashed
 from pybroker.control.spec import EX_DATAERR, Arg, BadArguments, Changed, Command, Node, Refused
 
 if TYPE_CHECKING:
     from pybroker.core.auth.users import Users
-
-NAME_OCTETS_MAX = 255
 
 
 class Args(NamedTuple):

@@ -1,20 +1,14 @@
 """samples: figures of the node and its virtual hosts, for pybroker-web to keep."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from pybroker.control.objects.lengths import LENGTHS, lengths_of
 from pybroker.control.spec import Command, NoArgs, Node
-from pybroker.core.stats.metrics import NODE, QUEUE, VHOST
-from pybroker.listing import as_they_were
+from pybroker.core.stats.metrics import NODE, VHOST
 
-if TYPE_CHECKING:
-    from pybroker.core.topology.vhost import VHost
-
-LENGTHS: Final = ("messages", "messages_ready", "messages_unacknowledged")
 OCTETS: Final = ("recv_oct", "send_oct")
 # A virtual host's history takes some 50 KiB there.
 VHOSTS_MAX: Final = 100
-# Looked at between two pauses: some hundred microseconds.
-QUEUES_PER_SLICE: Final = 500
 
 
 def run(node: Node, args: NoArgs) -> dict[str, Any]:
@@ -26,8 +20,8 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
     lengths = dict.fromkeys(LENGTHS, 0)
     vhosts: dict[str, list[int]] = {}
     for number, vhost in enumerate(list(broker.vhosts.values())):
-        found = _lengths(node, vhost)
-        lengths = {name: octets + found[name] for name, octets in lengths.items()}
+        found = lengths_of((vhost,), node.pause)
+        lengths = {name: known + found[name] for name, known in lengths.items()}
         if number < VHOSTS_MAX:
             octets = (
                 sum([each.recv_octets for each in vhost.sessions]),
@@ -46,17 +40,6 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
         "vhost_names": [*VHOST, *LENGTHS, *OCTETS],
         "vhosts": vhosts,
     }
-
-
-def _lengths(node: Node, vhost: "VHost") -> dict[str, int]:
-    """Return the numbers of messages in all queues of a virtual host."""
-    reads = [QUEUE[name].read for name in LENGTHS]
-    sums = [0] * len(reads)
-    for count, queue in enumerate(as_they_were(vhost.queues.values()), 1):
-        sums = [known + read(queue) for known, read in zip(sums, reads, strict=True)]
-        if not count % QUEUES_PER_SLICE:
-            node.pause(0)
-    return dict(zip(LENGTHS, sums, strict=True))
 
 
 COMMAND = Command(

@@ -2,17 +2,17 @@
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-from urllib.parse import unquote_plus
 
 from pybroker.control.arguments.lookup import find_vhost, missing
 from pybroker.control.arguments.removals import is_over, when_gone
 from pybroker.control.commands.web.bind import KINDS
-from pybroker.control.objects.topology import properties_key
+from pybroker.control.objects.topology import key_of
 from pybroker.control.spec import Arg, Changed, Command, Node, Refused, VHostArg
 from pybroker.core.auth.access import check_not_default
 from pybroker.core.auth.permissions import WRITE, check
 from pybroker.core.topology import exchange_declare
 from pybroker.core.topology.removal import check_leaving
+from pybroker.text.properties_key import is_same
 
 if TYPE_CHECKING:
     from pybroker.core.routing.binding import Binding
@@ -46,15 +46,9 @@ def _find(vhost: "VHost", args: Args) -> "Binding":
     """Return the binding. Raises Refused."""
     nouns: Any = vhost.queues if args.kind == "queue" else vhost.exchanges
     for binding in vhost.bound.get(nouns.get(args.destination), {}).values():
-        if binding.source.name == args.source and _parts(properties_key(binding)) == _parts(args.key):
+        if binding.source.name == args.source and is_same(key_of(binding), args.key):
             return binding
     raise Refused(f"there is no binding '{args.key}' there", facts=missing("binding"))
-
-
-def _parts(key: str) -> tuple[str, str]:
-    """Return routing key and hash: clients may have left out to escape a key once more as a part of the path."""
-    routing_key, _, digest = key.partition("~")
-    return unquote_plus(routing_key), digest
 
 
 COMMAND = Command(

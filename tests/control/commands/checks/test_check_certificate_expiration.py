@@ -96,6 +96,25 @@ def test_each_certificate_of_each_file_is_looked_at(operator, certificate):
     assert (third["certfile"], third["certfile_expires_on"]) == ("/good.pem", [])
 
 
+def test_certificates_of_https_are_those_of_its_listener(operator, certificate):
+    one, other = certificate("CN=one", 5), certificate("CN=other", 6)
+    operator.daemon.certificate_files = (
+        CertificateFile("/c.pem", (one,)),
+        CertificateFile("/web.pem", (other,), protocol="https"),
+    )
+    operator.daemon.web_settings["management"] = {"tls": {}, "tls_host": "::", "tls_port": 443}
+    operator.listen(("127.0.0.1", 5671))
+    operator.world.broker.listeners[0].protocol = "amqp/ssl"
+    found = [
+        (each["protocol"], each["interface"], each["port"], each["certfile"], each["certfile_expires_on"])
+        for each in refusal(operator).facts["expired"]
+    ]
+    assert found == [
+        ("amqp/ssl", "127.0.0.1", 5671, "/c.pem", [one.end]),
+        ("https", "::", 443, "/web.pem", [other.end]),
+    ]
+
+
 def test_a_unit_that_does_not_exist_is_refused_in_rabbitmqs_words(operator):
     text = "unit 'centuries' is not supported. Please use one of: days, weeks, months, years"
     with pytest.raises(BadArguments) as refused:

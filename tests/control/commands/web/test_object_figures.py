@@ -46,13 +46,28 @@ def test_sums_are_one_row(rows, two, peer):
     assert rows("channel", "messages_unconfirmed", total=True) == [[0]]
 
 
+def test_sums_are_those_of_the_rows(rows, two, peer):
+    """Whether queues have messages, consumers, both or nothing."""
+    for name in ("c", "d", "e"):
+        peer.declare(name, arguments={"x-max-priority": 3} if name == "c" else {})
+    peer.consume("e")
+    gauges = [name for name, metric in QUEUE.items() if metric.type == "gauge"]
+    expected = [sum([row[3 + place] or 0 for row in rows("queue", *gauges)]) for place in range(len(gauges))]
+    assert rows("queue", *gauges, total=True) == [expected]
+
+
 def test_sums_of_many_leave_the_loop_to_others(operator, rows, peer):
     for n in range(120):
         peer.declare(f"q{n}")
     rows("queue", "messages", total=True)
-    assert operator.pauses == [0, 0, 0]
+    assert operator.pauses == [0] * 6
 
 
 def test_an_unknown_metric_is_refused(rows):
     with pytest.raises(BadArguments, match="a queue has no metric legs"):
         rows("queue", "legs")
+
+
+def test_counters_are_not_summed(rows):
+    with pytest.raises(BadArguments, match="only gauges are summed up, not publish"):
+        rows("queue", "messages", "publish", total=True)

@@ -4,6 +4,7 @@ import pytest
 
 from pybroker.control.access import ActingUser
 from pybroker.control.execute import Executor
+from pybroker.control.objects import lengths
 
 
 @pytest.fixture
@@ -40,11 +41,9 @@ def test_others_see_their_part(overview, two):
 
 
 def test_very_many_queues_are_counted_in_shares(operator, peer, monkeypatch):
-    from pybroker.control.commands.web import overview
-
-    monkeypatch.setattr(overview, "QUEUES_PER_SLICE", 2)
+    monkeypatch.setattr(lengths, "QUEUES_PER_STEP", 2)
     for number in range(5):
         peer.declare(f"q{number}")
     operator.pauses.clear()
     assert operator.ask("overview")["object_totals"]["queues"] == 5
-    assert operator.pauses == [0, 0]
+    assert operator.pauses == [0, 0, 0]

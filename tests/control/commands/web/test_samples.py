@@ -1,6 +1,7 @@
 """Figures of the node and its virtual hosts."""
 
 from pybroker.control.commands.web import samples
+from pybroker.control.objects import lengths
 
 
 def test_figures_of_the_node_and_of_virtual_hosts(operator, two):
@@ -21,7 +22,7 @@ def test_of_very_many_virtual_hosts_it_tells_the_first(operator, two, monkeypatc
 
 
 def test_very_many_queues_are_counted_in_shares(operator, peer, monkeypatch):
-    monkeypatch.setattr(samples, "QUEUES_PER_SLICE", 1)
+    monkeypatch.setattr(lengths, "QUEUES_PER_STEP", 1)
     operator.pauses.clear()
     operator.ask("samples")
     count = len(operator.pauses)

@@ -10,9 +10,10 @@ from gevent import socket, ssl
 
 from pybroker.daemon.config.management_options import ManagementOptions
 from pybroker.daemon.config.tls_options import Files, TlsOptions
-from pybroker.http import server as server_module
-from pybroker.http.server import TlsServer
-from pybroker.http.tls import Certificates, TlsError
+from pybroker.http.door import server as server_module
+from pybroker.http.door.access_log import AccessLog
+from pybroker.http.door.server import TlsServer
+from pybroker.http.door.tls import Certificates, TlsError
 from tests.certificates import make_certificates
 from tests.http.conftest import SETTINGS, Api
 
@@ -41,7 +42,7 @@ def serve(node, told):
 
     def serve(options):
         application = Api(node, SETTINGS._replace(transport_policy="max-age=1")).client.application
-        servers.append(TlsServer(("127.0.0.1", 0), application, Certificates(options, told.append)))
+        servers.append(TlsServer(("127.0.0.1", 0), application, AccessLog(print), Certificates(options, told.append)))
         servers[-1].start()
         return servers[-1]
 
@@ -50,14 +51,14 @@ def serve(node, told):
         each.stop()
 
 
-def ask(server, made, client=None):
+def ask(server, made, client=None, name="localhost"):
     """Return an answer, and the serial number of the certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(made.authority.certificate)
     if client is not None:
         context.load_cert_chain(*client)
     with socket.create_connection(server.address, timeout=10) as peer:
-        tls = context.wrap_socket(peer, server_hostname="localhost")
+        tls = context.wrap_socket(peer, server_hostname=name)
         serial = tls.getpeercert()["serialNumber"]
         tls.sendall(REQUEST)
         found = b""
@@ -83,6 +84,17 @@ def test_a_peer_that_speaks_no_tls_or_nothing_holds_up_nobody(serve, made, monke
         assert ask(server, made)[0].startswith(b"HTTP/1.1 200 OK")
         assert silent.recv(1) == b""
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_those_without_a_handshake_give_way(serve, made, monkeypatch, capfd):
+    monkeypatch.setattr(server_module, "CONNECTIONS_MAX", 4)
+    monkeypatch.setattr(server_module, "SPARE", 1)
+    server = serve(document(made))
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(socket.create_connection(server.address, timeout=10)) for _ in range(20)]
+        assert ask(server, made)[0].startswith(b"HTTP/1.1 200 OK")
+        assert held[0].recv(1) == b""
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -121,13 +133,31 @@ def test_files_that_change_are_read(serve, made, told, tmp_path):
     assert len(told) == 2
 
 
+def test_an_encrypted_key_and_a_certificate_for_another_name(serve, made, capfd):
+    encrypted = made.authority.server("encrypted", password="right")
+    other = made.authority.server("other", ["other.test"], password="right")
+    options = document(made, password="right", by_name={"other.test": Files(*other)})
+    server = serve(options | {"files": [str(path) for path in encrypted]})
+    serials = [ask(server, made, name=name)[1] for name in ("localhost", "OTHER.test")]
+    assert serials[0] != serials[1]
+    hello = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), hello, server_hostname="aa.test")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    with socket.create_connection(server.address, timeout=10) as peer:
+        peer.sendall(hello.read().replace(b"aa.test", b"\xff\xfe.test"))
+        while peer.recv(1_000):
+            pass
+    assert capfd.readouterr().err == ""
+
+
 def test_files_that_are_missing_are_told(made, told):
     with pytest.raises(TlsError, match="/none: No such file"):
         Certificates(document(made) | {"files": ["/none", "/none"]}, told.append)
 
 
 def test_it_looks_again_and_again(made, told, monkeypatch):
-    from pybroker.http import tls
+    from pybroker.http.door import tls
 
     monkeypatch.setattr(tls, "WATCH_S", 0.0)
     certificates = Certificates(document(made), told.append)

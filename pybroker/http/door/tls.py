@@ -1,5 +1,6 @@
 """Certificates of HTTPS: the same contexts as AMQP's listeners have, and the watch over their files."""
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -9,7 +10,7 @@ from gevent import ssl as gevent_ssl
 
 from pybroker.daemon.config.tls_options import Files, TlsOptions
 from pybroker.daemon.tls.build import TlsError, build
-from pybroker.net.tls_context import Untrusted
+from pybroker.net.tls_context import Untrusted, hush
 
 __all__ = ("Certificates", "TlsError")
 
@@ -28,6 +29,7 @@ class Certificates:
         self._tell = tell
         self._stamps = self._seen = stamps(self._options.paths)
         self._contexts = build(self._options, gevent_ssl.SSLContext)
+        sys.unraisablehook = hush
 
     def accept(self, peer: Any) -> Any:
         """Return a connection after its handshake. Raises OSError: it failed, or the client is not to be trusted."""
@@ -69,6 +71,8 @@ def read_options(document: Mapping[str, Any]) -> TlsOptions:
     authorities, dh_parameters = document["authorities"], document["dh_parameters"]
     return TlsOptions(
         files=Files(Path(certificate), Path(key)),
+        by_name={name: Files(*map(Path, files)) for name, files in document["by_name"].items()},
+        password=document["password"],
         authorities=None if authorities is None else Path(authorities),
         verify=document["verify"],
         required=document["required"],
