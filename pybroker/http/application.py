@@ -18,7 +18,7 @@ from pybroker.control.access import ADMITTED, MANAGEMENT
 from pybroker.http import errors, lists, pages
 from pybroker.http.browsers import guard
 from pybroker.http.call import Call
-from pybroker.http.compression import compress, compress_parts
+from pybroker.http.compression import compress
 from pybroker.http.errors import HttpError
 from pybroker.http.fields import as_json
 from pybroker.http.logins import SAFE_METHODS, Identity, Logins
@@ -140,7 +140,7 @@ def _allow(methods: Iterable[str]) -> str:
 def _response(request: Request, answer: Any) -> Response:
     """Return what a route's function has answered, as a response."""
     if isinstance(answer, Response):
-        return compress_parts(request, answer) if answer.is_streamed and answer.mimetype == JSON else answer
+        return answer
     status, document, headers = answer if isinstance(answer, Reply) else Reply(200, answer)
     if document is None:
         return Response(status=status, headers=dict(headers))

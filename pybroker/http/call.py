@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 # Of X-Reason: it goes into the log, and to the peer of a connection that is closed.
 REASON_OCTETS_MAX: Final = 255
 FORM: Final = "multipart/form-data"
-# Bodies of more octets, or of a length that is not known, are read by so many requests at once.
+# Bodies that have, or may come to, more octets are read by so many requests at once.
 LARGE_OCTETS: Final = 1 << 20
 LARGE_MAX: Final = 4
 LARGE_WAIT_S: Final = 30.0
@@ -167,8 +168,10 @@ class Call:
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
         """Have it read when it is the turn of a body of this size. Raises HttpError."""
-        octets = self.request.content_length
-        if (octets or 0) <= LARGE_OCTETS and "Transfer-Encoding" not in self.request.headers:
+        octets = self.request.content_length or 0
+        if "Transfer-Encoding" in self.request.headers:
+            octets = self.request.max_content_length or sys.maxsize
+        if octets <= LARGE_OCTETS:
             yield
             return
         if not _LARGE.acquire(timeout=LARGE_WAIT_S):

@@ -79,7 +79,7 @@ def answer_of(
         return Reply(200, {**counts, "items": items, "item_count": len(items)}, headers)
     if len(index.keys) <= LONG:
         return Reply(200, [each for some in _parts(index.keys) for each in part.read(some)], headers)
-    return streams.listed(map(part.read, _parts(index.keys)), headers)
+    return streams.listed(call.request, map(part.read, _parts(index.keys)), headers)
 
 
 class _Part(NamedTuple):

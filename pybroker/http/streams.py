@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from werkzeug.wrappers import Response
+from werkzeug.wrappers import Request, Response
 
 from pybroker.http import errors
+from pybroker.http.compression import compress_parts
 from pybroker.http.fields import as_json
 from pybroker.http.node import IDLE, Refused, Unavailable
 
@@ -32,11 +33,12 @@ def stream(call: "Call", command: str, **args: Any) -> Response:
     return Response(_shown(lines), 200, content_type=TYPE)
 
 
-def listed(parts: "Iterable[list[Document]]", headers: Mapping[str, str]) -> Response:
+def listed(request: Request, parts: "Iterable[list[Document]]", headers: Mapping[str, str]) -> Response:
     """Return a JSON array of the documents of all parts, of which the first is waited for. Raises what that raises."""
     left = iter(parts)
     first = next(left, [])
-    return Response(_array(chain([first], left)), 200, dict(headers), content_type="application/json")
+    response = Response(_array(chain([first], left)), 200, dict(headers), content_type="application/json")
+    return compress_parts(request, response)
 
 
 def _array(parts: "Iterable[list[Document]]") -> Iterator[str]:
