@@ -4,8 +4,9 @@ usage: python -m tests.bench.bench_management [--queues N] [--rate N] [--rounds 
        [--rabbitmq PORT:PID:MANAGEMENT:PROMETHEUS] [--json FILE]
 
 Starts a daemon of its own, declares N queues, and has amqpload publish and consume at a fixed rate. In every other run
-a process of the lowest priority does what an open browser, Prometheus and an agent do: every five seconds the overview,
-a page of queues and /metrics, and every ten a list of all queues. With --elsewhere a third kind of run asks another
+a process of the lowest priority does what an open browser, Prometheus and an agent do: every two seconds a page of the
+interface, the queues and the overview in turns, with what every page asks; every five seconds /metrics; every ten a
+list of all queues. With --elsewhere a third kind of run asks another
 daemon with as many queues: what that costs is the machine's part. With --rabbitmq the same is done to a running
 RabbitMQ (the ports of AMQP, management and Prometheus, and its process), in turns with ours. With --first the broker's
 loop and amqpload go before all else on the machine (root only). Prints one JSON line; exit status 1 when a bound is
@@ -38,32 +39,52 @@ P99_RATIO_MAX = 1.1
 RATE_RATIO_MIN = 0.98
 ROUND_S = 20
 AUTHORIZATION = {"Authorization": "Basic " + base64.b64encode(b"guest:guest").decode()}
-PAGE = "/api/queues?page=1&page_size=100"
+# The columns of the interface's page of queues; RabbitMQ's has none to choose.
+COLUMNS = (
+    *("name", "vhost", "messages", "type", "durable", "auto_delete", "exclusive", "arguments", "paused", "paused_why"),
+    *("messages_ready", "messages_unacknowledged", "head_age_ms", "in_rate_10s", "out_rate_10s", "consumers"),
+)
+QUEUES = "/api/queues?page=1&page_size=100&pagination=true&use_regex=false"
+OURS = f"{QUEUES}&columns={','.join(COLUMNS)}"
+OVERVIEW = "/api/overview?msg_rates_age=600&msg_rates_incr=5&lengths_age=600&lengths_incr=5"
+NODES = "/api/nodes?node_stats_age=600&node_stats_incr=5"
+WHY_BLOCKED = "/api/pybroker/why-blocked"
 # Asked every ten seconds: at which second, at which door.
 LOOKS = (
-    *((0.5, "management", "/api/overview"), (1.0, "management", PAGE), (1.5, "prometheus", "/metrics")),
-    (2.5, "management", "/api/queues"),
-    *((5.5, "management", "/api/overview"), (6.0, "management", PAGE), (6.5, "prometheus", "/metrics")),
+    *((at_s, "management", QUEUES) for at_s in (0.5, 4.5, 8.5)),
+    *((at_s, "management", path) for at_s in (2.5, 6.5) for path in (OVERVIEW, NODES)),
+    *((at_s, "management", WHY_BLOCKED) for at_s in (0.5, 4.5, 8.5)),
+    *((at_s, "prometheus", "/metrics") for at_s in (1.5, 6.0)),
+    (3.5, "management", "/api/queues"),
 )
 PERIOD_S = 10
 
 
 class Place(NamedTuple):
-    """A broker's process, and the ports where it listens."""
+    """A broker's process, the ports where it listens, and whether it is pybroker."""
 
     port: int
     pid: int
     management: int
     prometheus: int
+    is_ours: bool = True
+
+    @property
+    def looks(self):
+        """Return what is asked of it, in the order of time."""
+        ours = [(at_s, door, OURS if path == QUEUES else path) for at_s, door, path in sorted(LOOKS)]
+        return ours if self.is_ours else [each for each in sorted(LOOKS) if each[2] != WHY_BLOCKED]
 
 
 def look(place, answers):
     """Look at a broker for one run, in a process of its own; answer with the milliseconds of each request by path."""
     os.nice(19)
     took, began = {}, time.monotonic()
-    doors = {name: http.client.HTTPConnection("127.0.0.1", getattr(place, name)) for name in Place._fields[2:]}
+    doors = {
+        name: http.client.HTTPConnection("127.0.0.1", getattr(place, name)) for name in ("management", "prometheus")
+    }
     for period_s in range(0, ROUND_S, PERIOD_S):
-        for at_s, door, path in LOOKS:
+        for at_s, door, path in place.looks:
             time.sleep(max(0.0, began + period_s + at_s - time.monotonic()))
             asked = time.monotonic()
             doors[door].request("GET", path, headers=AUTHORIZATION)
@@ -136,7 +157,7 @@ def run_rounds(options, folder, stack):
         places.append(start(folder / "elsewhere", stack))
         measured["elsewhere"] = ours, places[-1]
     if options.rabbitmq:
-        places.append(Place(*map(int, options.rabbitmq.split(":"))))
+        places.append(Place(*map(int, options.rabbitmq.split(":")), is_ours=False))
         measured |= {"rabbitmq_alone": (places[-1], None), "rabbitmq_beside": (places[-1], places[-1])}
     for place in places:
         declare(place, options.queues)

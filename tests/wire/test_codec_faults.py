@@ -101,7 +101,7 @@ def test_a_refused_message_leaves_those_before_it():
 def allocations(work: Any, times: int = 100) -> int:
     """Return how many blocks more there are after `work` has been done many times: the least of three rounds.
 
-    A leak is in every round. What another thread of the test runner keeps, such as the next tests' numbers, is in one.
+    A leak is in every round; the numbers of the next tests, which a thread of the test runner gets, are in one.
     """
     for _ in range(3):
         work()

@@ -128,9 +128,9 @@ def _head(queue: "Queue", pause: "Callable[[float], object]") -> "Generator[list
     return got.entry
 
 
-def _acknowledge(queue: "Queue", held: list[Batch], operator: Any, but_last: int = 0) -> None:
+def _acknowledge(queue: "Queue", held: list[Batch], operator: Any, *, but_last: bool) -> None:
     """Settle what was shown, unless the queue is gone with it."""
-    shown = held[: len(held) - but_last]
+    shown = held[:-1] if but_last else held[:]
     if queue.vhost.tracing:
         queue.vhost.broker.traces.settled(shown, "ack", operator)
     for batch in shown:

@@ -19,7 +19,7 @@ ROWS_PER_STEP: Final = 20
 class Noun(NamedTuple):
     """A kind of object: `find` yields those of some virtual hosts, none meaning all, `label` tells them apart.
 
-    All objects that are `is_idle` have the same gauges.
+    All objects that are `is_idle` have the same numbers of messages, octets and consumers.
     """
 
     find: "Callable[[Broker, tuple[str, ...]], Iterator[Any]]"
@@ -103,12 +103,14 @@ def _sums(
     of_idle: list[Any] = []
     idle_count = 0
     while batch := list(islice(things, ROWS_PER_STEP)):
-        idle = [thing for thing in batch if noun.is_idle(thing)]
+        idle: list[Any] = []
+        busy: list[Any] = []
+        for thing in batch:
+            (idle if noun.is_idle(thing) else busy).append(thing)
         if idle and not of_idle:
             of_idle = [read(idle[0]) or 0 for read in reads]
         idle_count += len(idle)
-        if len(idle) < len(batch):
-            busy = [thing for thing in batch if not noun.is_idle(thing)]
+        if busy:
             sums = [known + sum([read(thing) or 0 for thing in busy]) for known, read in zip(sums, reads, strict=True)]
         pause(0)
     return [known + idle_count * one for known, one in zip(sums, of_idle or sums, strict=True)]

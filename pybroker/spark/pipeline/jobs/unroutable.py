@@ -63,11 +63,11 @@ def unroutable(dates: "Iterable[pa.Table]", days: float) -> list[Way]:
     for rows in dates:
         returned = pc.if_else(pc.fill_null(rows["returned"], False), rows["count"], 0)
         ordered = rows.set_column(rows.column_names.index("returned"), "returned", returned).sort_by("ts")
-        sums = {name: (name, "sum") for name in ("count", "returned", "size")}
-        made = {**sums, "first_at": ("ts", "min"), "last_at": ("ts", "max"), "has_ae": ("has_ae", "last")}
+        summed = {name: (name, "sum") for name in ("count", "returned", "size")}
+        made = {**summed, "first_at": ("ts", "min"), "last_at": ("ts", "max"), "has_ae": ("has_ae", "last")}
         for row in by_thing(ordered, made, WAY).to_pylist():
-            one = found.setdefault(tuple(row[name] for name in WAY), {**row, **dict.fromkeys(sums, 0)})
-            one |= {name: one[name] + (row[name] or 0) for name in sums}
+            one = found.setdefault(tuple(row[name] for name in WAY), {**row, **dict.fromkeys(summed, 0)})
+            one |= {name: one[name] + (row[name] or 0) for name in summed}
             one |= {"last_at": row["last_at"], "has_ae": row["has_ae"]}
     ways = [
         Way(
