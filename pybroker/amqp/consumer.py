@@ -51,15 +51,19 @@ class AmqpConsumer(Consumer):
             head = self._heads[len(tail)] = self._number + length.to_bytes(4) + self._tag_octets
         channel = self.channel
         session = channel.session
-        if deliveries or run.channel != channel.number or run.frame_octets_max != session.frame_octets_max:
-            contents = adapt(run, indexes, deliveries, channel)
-        else:
-            contents = run.contents_at(indexes)
+        contents = self._contents(run, indexes, deliveries)
         if self.queue.vhost.tracing:
             traces = session.broker.traces
             traces.delivered(self.queue, run, indexes, deliveries, channel, self, no_ack=self.no_ack)
         tail = b"\x01" + tail if deliveries else b"\x00" + tail
         return encode(session.outbox, head, first_tag, tail, contents, run.octets * len(indexes) // run.count)
+
+    def _contents(self, run: "Run", indexes: range, deliveries: int) -> list[bytes]:
+        """Return the contents as the peer is to have them."""
+        channel = self.channel
+        if deliveries or run.channel != channel.number or run.frame_octets_max != channel.session.frame_octets_max:
+            return adapt(run, indexes, deliveries, channel)
+        return run.contents_at(indexes)
 
     def cancelled_by_server(self) -> None:
         """Send basic.cancel to clients that know it (consumer_cancel_notify)."""
@@ -74,11 +78,16 @@ class AmqpConsumer(Consumer):
 def adapt(run: "Run", indexes: range, deliveries: int, channel: "AmqpChannel") -> list[bytes]:
     """Return the contents as this channel's peer can take them: its number, its frame_max, the delivery count."""
     contents = run.contents_at(indexes)
-    theirs = channel.session.frame_octets_max
-    ours = run.frame_octets_max
     if deliveries > 0:
         # Differs from RabbitMQ: its classic queues do not say how often a message was delivered.
-        contents = with_delivery_count(contents, deliveries, theirs)
+        contents = with_delivery_count(contents, deliveries, channel.session.frame_octets_max)
+    return reframed(contents, run, channel)
+
+
+def reframed(contents: list[bytes], run: "Run", channel: "AmqpChannel") -> list[bytes]:
+    """Return contents of a run with this channel's number, in frames that its peer takes."""
+    theirs = channel.session.frame_octets_max
+    ours = run.frame_octets_max
     if theirs and (not ours or ours > theirs) and run.octets > theirs:
         return [reframe(content, channel.number, theirs) for content in contents]
     if run.channel != channel.number:

@@ -39,6 +39,7 @@ from pybroker.core.resources.pressure import Paging
 from pybroker.core.stats.message_sizes import MessageSizes
 from pybroker.core.stats.rates import Rates
 from pybroker.core.stats.totals import Totals
+from pybroker.core.stream.streams import Streams
 from pybroker.core.topology.exchange_declare import BROKER_USER, declare_default_exchanges
 from pybroker.core.topology.pauses import Pauses
 from pybroker.core.topology.policies import Policies
@@ -111,6 +112,7 @@ class Broker:
         self.removals = Removals(self)
         self.eviction = EvictionTask(turn)
         self.limit_reapply = LimitReapply(turn)
+        self.streams = Streams(self)
         self.policies = Policies(self)
         self.pauses = Pauses(turn)
         self.ticks = SessionSweeper(turn, methodcaller("tick"))
@@ -130,8 +132,7 @@ class Broker:
         self.unconfirmed: dict[Any, Log] = {}  # channels whose confirms wait, and the log of the oldest of each
         self.waiting: dict[Any, None] = {}  # channels with replies that wait, for the log or another
         self.ahead: dict[Credit, None] = {}  # of sessions that are not read because the disk has to catch up
-        self.epoch = clock.timestamp_ms // 1000
-        self.started_ms = clock.now_ms
+        self.epoch, self.started_ms = clock.timestamp_ms // 1000, clock.now_ms
         self.message_sizes = MessageSizes()
         self.totals = Totals(self.message_sizes)
         self.ages = MessageAges(self)
@@ -294,6 +295,7 @@ class Broker:
         self.traces.tick()
         self.ages.tick()
         self.rates.tick()
+        self.streams.tick()
         self.ticks.start(self.sessions.values())
 
     def beat(self) -> None:
@@ -321,6 +323,7 @@ class Broker:
         log = self.log if log is None else log
         log.completed = commit_position
         self.eviction.log_completed()
+        self.streams.log_completed(commit_position)
         self.handovers.log_moved(log)
         self._log_moved([channel for channel, awaited in self.unconfirmed.items() if awaited is log])
 

@@ -11,12 +11,16 @@ from pybroker.amqp.consumer import AmqpConsumer
 from pybroker.amqp.direct_reply import REPLY_TO
 from pybroker.amqp.get import Get
 from pybroker.amqp.methods.queue import queue_name
+from pybroker.amqp.stream_consumer import StreamConsumer
 from pybroker.core.auth.access import find_accessible_queue
 from pybroker.core.auth.permissions import check
 from pybroker.core.channel.timed_out import TAG_MAX
 from pybroker.core.events import connections as connection_events
 from pybroker.core.events.cause import because
 from pybroker.core.policy.arguments import check_consume_arguments, consumer_priority
+from pybroker.core.stream.filter import filters_of
+from pybroker.core.stream.offset import offset_of
+from pybroker.core.stream.stream import Stream
 from pybroker.errors import AccessRefused, MethodNotImplemented, NotAllowed, PreconditionFailed
 from pybroker.wire.methods import make_method
 
@@ -67,7 +71,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     maximum = settings.consumers_per_connection_max
     if maximum and session.consumers >= maximum:
         raise NotAllowed(f"reached maximum ({maximum}) of consumers per connection")
-    consumer = AmqpConsumer(
+    consumer = (StreamConsumer if isinstance(queue, Stream) else AmqpConsumer)(
         queue,
         channel,
         tag or "amq.ctag-" + _random(),
@@ -84,6 +88,10 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
         queue.refused_origin = session.id
     consumer.arguments = method.arguments
     consumer.priority = consumer_priority(method.arguments)
+    if isinstance(queue, Stream):
+        offset = offset_of(method.arguments)
+        assert offset is not None
+        queue.attach(consumer, offset, filters_of(method.arguments))
     channel.consumers[consumer.tag] = consumer
     session.consumers += 1
     if not method.nowait:

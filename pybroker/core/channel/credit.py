@@ -64,7 +64,8 @@ class Credit:
         session = self._session
         if session is None:
             return
-        if self._octets > PEER_OCTETS_MAX or log.uncommitted_octets > log.uncommitted_octets_max:
+        too_much = self._octets > PEER_OCTETS_MAX or log.uncommitted_octets > log.uncommitted_octets_max
+        if too_much or session.broker.streams.is_behind:
             session.broker.ahead[self] = None
             if log not in self._stopped_by:
                 self._stopped_by += (log,)
@@ -75,6 +76,7 @@ class Credit:
         logs, session = self._stopped_by, self._session
         half = all(log.uncommitted_octets <= log.uncommitted_octets_max // 2 for log in logs)
         half = half and self.octets <= PEER_OCTETS_MAX // 2
+        half = half and session is not None and session.broker.streams.has_caught_up
         if session is not None and (half or any(log.failed for log in (*logs, *self._batches))):
             session.broker.ahead.pop(self, None)
             self._stopped_by = ()

@@ -18,8 +18,8 @@ from pybroker.core.metadata.store import CLUSTER_NAME
 from pybroker.core.policy.arguments import DECLARE_ARGUMENTS, queue_limits
 from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.queue import pause
-from pybroker.core.queue.queue import Queue
 from pybroker.core.routing.binding import Binding
+from pybroker.core.stream.make import make_queue
 from pybroker.errors import AmqpError
 from pybroker.store.definitions.rows import describe
 from pybroker.wire.table import Table, decode_table
@@ -114,7 +114,7 @@ def _queue(broker: "Broker", key: "Key", value: "Value") -> None:
     vhost = vhost_of(broker, vhost_name)
     arguments, limits = _limited(value.get("arguments_amqp", ""), value["type"])
     broker.next_queue = value["id"]
-    vhost.queues[name] = queue = Queue(
+    vhost.queues[name] = queue = make_queue(
         vhost,
         name,
         durable=True,

@@ -97,6 +97,7 @@ def forget_queue(queue: "Queue", removal: "Removal") -> None:
     if queue.durable:
         removal.rows["queue", (queue.vhost.name, queue.name)] = None
         _forget_messages(queue.log, queue.id, removal)
+    removal.call_backs.append(queue.discard)
 
 
 def _forget_messages(log: "Log", queue_id: int, removal: "Removal") -> None:

@@ -208,8 +208,9 @@ _KNOWN_DECLARE: Final = _STREAM_ARGUMENTS.union(*DECLARE_ARGUMENTS.values())
 CONSUME_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "classic": ("x-cancel-on-ha-failover", "x-priority", "x-credit"),
     "quorum": ("x-priority", "x-credit"),
+    "stream": ("x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered"),
 }
-_KNOWN_CONSUME: Final = frozenset({"x-stream-offset"}).union(*CONSUME_ARGUMENTS.values())
+_KNOWN_CONSUME: Final[frozenset[str]] = frozenset().union(*CONSUME_ARGUMENTS.values())
 
 # Taken and kept, as RabbitMQ does, but there is nothing here that they could change.
 _NO_EFFECT: Final = frozenset(

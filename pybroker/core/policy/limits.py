@@ -22,6 +22,7 @@ class QueueLimits:
 
     `consumer_timeout_ms` None is the node's, 0 is none at all. `at_least_once`: a dead letter leaves the queue when
     its targets have it, not before. `retry` None: what comes back is ready at once.
+    `age_max_ms` and `segment_octets_max` are those of a stream; its `octets_max` counts its files.
     """
 
     message_ttl_ms: int | None = None
@@ -38,3 +39,5 @@ class QueueLimits:
     consumer_timeout_ms: int | None = None
     at_least_once: bool = False
     retry: "Retry | None" = None
+    age_max_ms: int | None = None
+    segment_octets_max: int | None = None

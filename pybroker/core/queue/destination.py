@@ -88,6 +88,9 @@ class Destination:
         """Return the octets of the bodies that could leave the memory."""
         return 0
 
+    def discard(self) -> None:
+        """Learn that it is deleted, and its row gone."""
+
     # -- when it is its turn ------------------------------------------------------------------------------------------
 
     def wake(self) -> None:

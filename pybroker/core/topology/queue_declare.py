@@ -18,7 +18,7 @@ from pybroker.core.policy.arguments import (
     queue_limits,
     queue_type_of,
 )
-from pybroker.core.queue.queue import Queue
+from pybroker.core.stream.make import make_queue
 from pybroker.core.topology.equivalence import assert_equivalent
 from pybroker.core.topology.policies import STRATEGY, warn_of_dead_letters
 from pybroker.core.topology.removal import StillLeavingError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pybroker.core.auth.users import User
     from pybroker.core.channel.state import SessionState
     from pybroker.core.events.cause import Cause
+    from pybroker.core.queue.queue import Queue
     from pybroker.core.topology.vhost import VHost
     from pybroker.wire.table import Table
 
@@ -43,7 +44,7 @@ class QueueProperties(NamedTuple):
 
 def check_queue_declare(
     vhost: "VHost", user: "User | None", session: "SessionState | None", name: str, asked: QueueProperties
-) -> tuple[str, Queue | None]:
+) -> "tuple[str, Queue | None]":
     """Check an active queue.declare to the end; return the name, made up if none was given, and the queue if it exists.
 
     If the queue is None, the caller makes it. The vhost's default queue type is put into the arguments (F43). F3, F4,
@@ -98,7 +99,7 @@ def create_queue(
     if ("queue", name) in vhost.leaving:
         vhost.broker.removals.finish()
     owner = session if asked.exclusive else None
-    queue = vhost.queues[name] = Queue(
+    queue = vhost.queues[name] = make_queue(
         vhost,
         name,
         durable=asked.durable and owner is None,

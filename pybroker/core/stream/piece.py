@@ -1,0 +1,67 @@
+"""Piece: consecutive messages of a stream that are in memory, or still in the node's log alone. It becomes a chunk."""
+
+from typing import TYPE_CHECKING, Final
+
+from pybroker.run import Run
+from pybroker.store.streams.chunk_log import Chunk
+
+if TYPE_CHECKING:
+    from pybroker.seq_ranges import SeqRanges
+
+# The first messages of a run that may grow; a chunk is sent whole to whom reads by chunks.
+PIECE_MESSAGES_MAX: Final = 4_096
+PIECE_OCTETS_MAX: Final = 262_144
+
+
+class Piece:
+    """Messages `offset .. stop - 1`; their seqs in the node's log begin with `first_seq`.
+
+    `run` is None while their contents are in the log alone, since before the start: they are `logged` there. A run's
+    `first_seq` here is its offset. `position` is the commit position with which they are on disk.
+    """
+
+    __slots__ = ("first_seq", "logged", "octets", "offset", "position", "run", "stop", "timestamp_ms")
+
+    def __init__(
+        self,
+        offset: int,
+        run: Run | None,
+        first_seq: int,
+        position: int,
+        timestamp_ms: int,
+        logged: "SeqRanges | None" = None,
+    ) -> None:
+        self.offset = offset
+        self.run = run
+        self.logged = logged
+        self.first_seq = first_seq
+        self.position = position
+        self.timestamp_ms = timestamp_ms
+        count = run.count if run is not None else logged.count if logged is not None else 0
+        self.stop = offset + count
+        self.octets = run.octets if run is not None else 0
+
+    def extend(self, contents: list[bytes], octets: int, body_octets: int, body_size: int) -> None:
+        """Append messages whose seqs follow the last one's."""
+        assert self.run is not None
+        self.run.extend(contents, octets, body_octets, body_size)
+        self.stop += len(contents)
+        self.octets += octets
+
+    @property
+    def last_seq(self) -> int:
+        """Return the seq of the last message in the node's log."""
+        return self.first_seq + self.stop - self.offset - 1
+
+    @property
+    def chunk(self) -> Chunk:
+        """Return it as the stream's files take it; its contents are in memory."""
+        assert self.run is not None
+        return Chunk(self.run, self.last_seq, self.timestamp_ms)
+
+
+def piece_of(run: Run, indexes: range, offset: int, position: int, timestamp_ms: int) -> Piece:
+    """Return consecutive messages of a run, which other queues may have too, as a run that begins at an offset."""
+    mine = run.part(indexes)
+    first_seq, mine.first_seq = mine.first_seq, offset
+    return Piece(offset, mine, first_seq, position, timestamp_ms)

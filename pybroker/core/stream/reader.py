@@ -1,0 +1,155 @@
+"""Reader: where one consumer of a stream is, and what it is to get next, from memory or from the stream's files."""
+
+from bisect import bisect_right
+from collections import deque
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from pybroker.store.disk import DiskError
+
+if TYPE_CHECKING:
+    from pybroker.core.channel.consumer import Consumer
+    from pybroker.core.stream.filter import Filters
+    from pybroker.core.stream.stream import Stream
+    from pybroker.run import Run
+
+# Read from disk at a time for one reader.
+READ_OCTETS: Final = 1_048_576
+# How long after a read that failed it is tried again.
+RETRY_MS: Final = 1_000
+
+_OFFSET = attrgetter("offset")
+
+
+class Reader:
+    """Begins at `next_offset`; None until it is known, since the files are asked where a time is.
+
+    `ahead` has runs that were read from disk and not delivered yet. `skipped` counts messages that were gone, or could
+    not be read, before it came to them.
+    """
+
+    __slots__ = ("ahead", "consumer", "filters", "is_reading", "next_offset", "retry_ms", "skipped", "stream")
+
+    def __init__(
+        self, stream: "Stream", consumer: "Consumer", next_offset: int | None, filters: "Filters | None"
+    ) -> None:
+        self.stream = stream
+        self.consumer = consumer
+        self.next_offset = next_offset
+        self.filters = filters
+        self.ahead: deque[Run] = deque()
+        self.is_reading = False
+        self.retry_ms = 0
+        self.skipped = 0
+
+    @property
+    def lag(self) -> int:
+        """Return how many messages of the stream it has not come to yet."""
+        return 0 if self.next_offset is None else max(0, self.stream.next_offset - self.next_offset)
+
+    def find(self, timestamp_ms: int) -> None:
+        """Begin at the first chunk that is not older than this wall time."""
+        stream = self.stream
+        pieces = stream.pieces
+        if pieces and pieces[0].timestamp_ms < timestamp_ms:
+            # No earlier chunk is younger.
+            found = next((piece.offset for piece in pieces if piece.timestamp_ms >= timestamp_ms), stream.end_offset)
+            self.next_offset = found
+            return
+        self.is_reading = True
+        stream.files.find_timestamp(timestamp_ms, lambda found: self._found(timestamp_ms, found))
+
+    def _found(self, timestamp_ms: int, found: "int | DiskError") -> None:
+        self.is_reading = False
+        if isinstance(found, DiskError):
+            self.retry_ms = self.stream.vhost.broker.clock.now_ms + RETRY_MS
+            self.stream.reading_failed(found)
+            self.stream.look_again(lambda: self.find(timestamp_ms))
+            return
+        self.next_offset = found
+        self.stream.wake()
+
+    def serve(self, messages_max: int, octets_max: int, now_ms: int) -> int:
+        """Deliver up to so many messages of one run; return what that cost, in messages looked at; 0: none is there."""
+        run, start = self._run_at()
+        if run is None:
+            return 0
+        stop = min(run.count, start + messages_max)
+        if run.octets > octets_max:
+            stop = min(stop, start + max(1, run.count * octets_max // run.octets))
+        indexes = range(start, stop)
+        assert self.next_offset is not None
+        self.next_offset = run.first_seq + stop
+        if self.ahead and self.ahead[0] is run and stop == run.count:
+            self.ahead.popleft()
+        spans = [indexes] if self.filters is None else self.filters.spans(run, indexes)
+        for span in spans:
+            self.stream.count_delivered(len(span))
+            self.consumer.dispatch(run, span, 0, now_ms)
+        return len(indexes)
+
+    def _run_at(self) -> "tuple[Run | None, int]":
+        """Return the run with the next message and its index there; None: it is not there, or not there yet."""
+        stream, offset = self.stream, self.next_offset
+        if offset is None or self.is_reading:
+            return None, 0
+        if offset < stream.first_offset:
+            self._skip_to(stream.first_offset)
+            offset = stream.first_offset
+        while self.ahead:
+            run = self.ahead[0]
+            if run.first_seq + run.count > offset:
+                if run.first_seq > offset:
+                    self._skip_to(run.first_seq)
+                    offset = run.first_seq
+                return run, offset - run.first_seq
+            self.ahead.popleft()
+        if offset >= stream.next_offset:
+            return None, 0
+        pieces = stream.pieces
+        if not pieces or offset < pieces[0].offset:
+            if offset < stream.files.next_offset:
+                self._read(offset)
+                return None, 0
+            # Lost with a damaged segment of the log.
+            offset = pieces[0].offset if pieces else stream.next_offset
+            self._skip_to(offset)
+            if offset >= stream.next_offset:
+                return None, 0
+        at = bisect_right(pieces, offset, key=_OFFSET) - 1
+        piece = pieces[at]
+        if offset >= piece.stop:  # the same
+            self._skip_to(pieces[at + 1].offset if at + 1 < len(pieces) else stream.next_offset)
+            return self._run_at()
+        if piece.run is None or offset >= stream.next_offset:
+            return None, 0  # it is brought back first
+        return piece.run, offset - piece.offset
+
+    def _skip_to(self, offset: int) -> None:
+        assert self.next_offset is not None
+        self.skipped += offset - self.next_offset
+        self.next_offset = offset
+
+    def _read(self, offset: int) -> None:
+        stream = self.stream
+        if stream.vhost.broker.clock.now_ms >= self.retry_ms:
+            self.is_reading = True
+            stream.files.read(offset, READ_OCTETS, lambda found: self._read_back(offset, found))
+
+    def _read_back(self, offset: int, found: "list[Run] | DiskError") -> None:
+        self.is_reading = False
+        stream = self.stream
+        if self.consumer.cancelled or stream.deleted:
+            return
+        if isinstance(found, DiskError):
+            self.retry_ms = stream.vhost.broker.clock.now_ms + RETRY_MS
+            stream.reading_failed(found)
+            stream.look_again(stream.wake)
+            return
+        if found:
+            self.ahead.extend(found)
+        elif self.next_offset == offset:
+            # Nothing there can be read: it is damaged up to what is in memory, or written next.
+            pieces = stream.pieces
+            self._skip_to(pieces[0].offset if pieces and pieces[0].offset > offset else stream.files.next_offset)
+        stream.wake()

@@ -1,0 +1,217 @@
+"""Streams: the mover, retention, and whatever else the streams of a node share.
+
+A stream's messages are committed by the node's log. When enough of them have gathered, or the oldest has waited a
+minute, they are written into the stream's files and synced, and only then settled in the log: a crash between the two
+leaves them in both, and the files' last seq tells.
+"""
+
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.stream.load import load
+from pybroker.store.streams.memory import MemoryStreamLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.core.broker import Broker
+    from pybroker.core.policy.limits import QueueLimits
+    from pybroker.core.stream.piece import Piece
+    from pybroker.core.stream.stream import Stream
+    from pybroker.store.disk import DiskError
+    from pybroker.store.streams.chunk_log import ChunkLog
+
+# A stream's messages move when they have so many octets, or all streams' together, or after so long.
+STREAM_OCTETS: Final = 262_144
+NODE_OCTETS: Final = 33_554_432
+MOVE_MS: Final = 60_000
+# Of one move.
+MOVE_OCTETS_MAX: Final = 4_194_304
+# Octets that have moved stay in memory for readers near the end: of one stream that has some, and of all.
+CACHED_OCTETS_MAX: Final = 4_194_304
+NODE_CACHED_OCTETS_MAX: Final = 67_108_864
+# While so much has not moved, publishers are not read.
+PENDING_OCTETS_MAX: Final = 134_217_728
+RETAIN_MS: Final = 10_000
+# Of a segment file, if neither an argument nor a policy says; of a bounded stream, a part of what it may have.
+SEGMENT_OCTETS: Final = 500_000_000
+SEGMENTS_MIN: Final = 8
+
+
+class Streams:
+    """`pending` and `cached` are the octets of all pieces that have not moved, and of those that have.
+
+    `uncommitted` are streams that wait for the log; `again` is called at the next tick.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_gathering",
+        "_known",
+        "_moving",
+        "_retain_ms",
+        "_retaining",
+        "again",
+        "cached",
+        "open_files",
+        "pending",
+        "uncommitted",
+    )
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._known: dict[Stream, None] = {}
+        self._gathering: dict[Stream, int] = {}  # since when there is something to move, the longest time first
+        self._moving: dict[Stream, None] = {}
+        self._retaining: dict[Stream, None] = {}  # whose files are being looked at
+        self._retain_ms = 0
+        self.uncommitted: dict[Stream, None] = {}
+        self.again: list[Callable[[], None]] = []
+        self.pending = self.cached = 0
+        # Returns the files of a stream that is new, by its id.
+        self.open_files: Callable[[int], ChunkLog] = lambda _: MemoryStreamLog()
+
+    @property
+    def is_behind(self) -> bool:
+        """Tell whether the disk has to catch up before more is published."""
+        return self.pending > PENDING_OCTETS_MAX
+
+    @property
+    def has_caught_up(self) -> bool:
+        """Tell whether publishers that waited for that may go on."""
+        return self.pending <= PENDING_OCTETS_MAX // 2
+
+    def log_completed(self, position: int) -> None:
+        """Let consumers have what is on disk by now."""
+        for stream in list(self.uncommitted):
+            if stream.log_completed(position):
+                del self.uncommitted[stream]
+
+    def count(self, pending: int, cached: int) -> None:
+        """Count octets that came, moved or left the memory."""
+        self.pending += pending
+        self.cached += cached
+
+    def tick(self) -> None:
+        """Do what is due about once a second."""
+        now_ms = self._broker.clock.now_ms
+        again, self.again = self.again, []
+        for call in again:
+            call()
+        for stream in list(takewhile(lambda each: now_ms - self._gathering[each] >= MOVE_MS, self._gathering)):
+            self.move(stream)
+        if now_ms - self._retain_ms >= RETAIN_MS:
+            self._retain_ms = now_ms
+            for stream in list(self._known):
+                self.retain(stream)
+
+    def discard(self, stream: "Stream") -> None:
+        """Forget a stream that is deleted, and remove its files."""
+        self._known.pop(stream, None)
+        self._gathering.pop(stream, None)
+        self.uncommitted.pop(stream, None)
+        stream.files.delete(partial(self._removed, stream))
+
+    def _removed(self, stream: "Stream", error: "BaseException | None") -> None:
+        if error is not None:
+            text = f"cannot remove the files of {stream!r}, which is deleted; the next start does: {error}"
+            self._broker.warn("stream.remove_failed", f"stream {stream.id}", text)
+
+    # -- moving --------------------------------------------------------------------------------------------------------
+
+    def appended(self, stream: "Stream") -> None:
+        """Learn that a stream has more, or more of it on disk; move if that is enough."""
+        if stream not in self._gathering:
+            self._gathering[stream] = self._broker.clock.now_ms
+        if stream.pending >= STREAM_OCTETS:
+            self.move(stream)
+        elif self.pending >= NODE_OCTETS:
+            for each in list(self._gathering):
+                self.move(each)
+
+    def move_soon(self, stream: "Stream") -> None:
+        """Move what a start found in the log, once everything is there."""
+        self._gathering[stream] = self._broker.clock.now_ms
+        self.again.append(partial(self.move, stream))
+
+    def move(self, stream: "Stream") -> None:
+        """Write what is committed into the stream's files, unless that is being done."""
+        if stream in self._moving or stream.deleted:
+            return
+        pieces = stream.movable(MOVE_OCTETS_MAX)
+        if not pieces:
+            return
+        self._moving[stream] = None
+        if pieces[0].run is None:
+            load(stream, pieces[0], partial(self._loaded, stream))
+            return
+        octets_max = segment_octets(stream.limits)
+        stream.files.append([piece.chunk for piece in pieces], octets_max, partial(self._moved, stream, pieces))
+
+    def _loaded(self, stream: "Stream") -> None:
+        self._moving.pop(stream, None)
+        stream.wake_readers()
+        self.move(stream)
+
+    def _moved(self, stream: "Stream", pieces: "list[Piece]", error: "BaseException | None") -> None:
+        self._moving.pop(stream, None)
+        if stream.deleted:
+            return
+        if error is not None:
+            text = f"cannot write the files of {stream!r}, which is tried again each second: {error}"
+            self._broker.warn(
+                "stream.write.late", f"stream {stream.id}", text, vhost=stream.vhost.name, queue=stream.name
+            )
+            self.again.append(partial(self.move, stream))
+            return
+        stream.moved(pieces)
+        self._gathering.pop(stream, None)
+        if stream.pending:
+            self._gathering[stream] = self._broker.clock.now_ms
+            if stream.pending >= STREAM_OCTETS or self.pending >= NODE_OCTETS:
+                self.move(stream)
+        elif stream.movable(1):
+            self.move(stream)  # more that a start found
+
+    def cache_octets(self, stream: "Stream") -> int:
+        """Return how much of what has moved stays in memory for a stream's readers."""
+        return CACHED_OCTETS_MAX if stream.readers and self.cached <= NODE_CACHED_OCTETS_MAX else 0
+
+    # -- retention -----------------------------------------------------------------------------------------------------
+
+    def retain_soon(self, stream: "Stream") -> None:
+        """Have a stream's limits applied at the next tick."""
+        self._known[stream] = None
+        self._retain_ms = 0
+
+    def retain(self, stream: "Stream") -> None:
+        """Remove the segments that are too much or too old."""
+        limits = stream.limits
+        if stream in self._retaining or stream.deleted or (limits.octets_max is None and limits.age_max_ms is None):
+            return
+        self._retaining[stream] = None
+        age_ms = limits.age_max_ms
+        oldest_ms = None if age_ms is None else self._broker.clock.timestamp_ms - age_ms
+        stream.files.retain(limits.octets_max, oldest_ms, partial(self._retained, stream))
+
+    def _retained(self, stream: "Stream", found: "int | DiskError") -> None:
+        self._retaining.pop(stream, None)
+        if not isinstance(found, int):
+            text = f"cannot remove old segments of {stream!r}, which is tried again: {found}"
+            self._broker.warn("stream.retain_failed", f"stream {stream.id}", text)
+
+    def truncate(self, stream: "Stream", offset: int, done: "Callable[[int | DiskError], None]") -> None:
+        """Let all below an offset go, once what is to stay is in the files."""
+        if offset <= stream.files.next_offset:
+            stream.files.truncate(offset, done)
+            return
+        self.move(stream)
+        self.again.append(partial(self.truncate, stream, offset, done))
+
+
+def segment_octets(limits: "QueueLimits") -> int:
+    """Return how large a segment file of a stream with these limits becomes."""
+    if limits.segment_octets_max is not None:
+        return limits.segment_octets_max
+    return SEGMENT_OCTETS if limits.octets_max is None else min(SEGMENT_OCTETS, limits.octets_max // SEGMENTS_MIN)

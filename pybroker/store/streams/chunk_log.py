@@ -1,0 +1,80 @@
+"""ChunkLog: the core's interface to one stream's own files. Offsets, chunks, and which of them are kept.
+
+`memory.py` is the null engine, `stream_log.py` the one on disk. Calls return at once; `done` is called later, or at
+once where nothing has to be waited for.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.run import Run
+    from pybroker.store.disk import DiskError
+
+
+class Chunk(NamedTuple):
+    """Messages that are written and read together. The `first_seq` of its run is an offset.
+
+    `last_seq` is what the node's log calls the last message; `timestamp_ms` is wall time, and never less than that of
+    the chunk before.
+    """
+
+    run: "Run"
+    last_seq: int
+    timestamp_ms: int
+
+
+class ChunkLog:
+    """Messages `first_offset .. next_offset - 1` are kept; in between some may be missing, if they were damaged.
+
+    `last_seq` and `timestamp_ms` are those of the last chunk, 0: there was none. `octets` and `segment_count` are what
+    the files take.
+    """
+
+    first_offset: int
+    next_offset: int
+    last_seq: int
+    timestamp_ms: int
+    octets: int
+    segment_count: int
+
+    @property
+    def last_chunk_offset(self) -> int:
+        """Return where the last chunk begins; `next_offset` if there is none."""
+        raise NotImplementedError
+
+    def append(
+        self, chunks: list[Chunk], segment_octets_max: int, done: "Callable[[BaseException | None], None]"
+    ) -> None:
+        """Write and sync chunks; a segment that has so many octets is followed by a new one.
+
+        With an error nothing of it counts, and the caller may try again.
+        """
+        raise NotImplementedError
+
+    def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | DiskError], None]") -> None:
+        """Give runs from an offset on, or from where the first message behind it is; none at the end."""
+        raise NotImplementedError
+
+    def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | DiskError], None]") -> None:
+        """Give the offset of the first chunk that is not older; `next_offset` if all are."""
+        raise NotImplementedError
+
+    def retain(self, octets_max: int | None, oldest_ms: int | None, done: "Callable[[int | DiskError], None]") -> None:
+        """Remove the oldest segments while there are more octets, but for the last one, and those older than a time.
+
+        Gives how many were removed.
+        """
+        raise NotImplementedError
+
+    def truncate(self, offset: int, done: "Callable[[int | DiskError], None]") -> None:
+        """Keep nothing below an offset; gives the new first one."""
+        raise NotImplementedError
+
+    def delete(self, done: "Callable[[BaseException | None], None]") -> None:
+        """Remove everything."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the files."""

@@ -1,0 +1,95 @@
+"""The null engine of streams: chunks that live as long as the process, for a broker without a disk."""
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
+
+from pybroker.store.streams.chunk_log import Chunk, ChunkLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.run import Run
+    from pybroker.store.disk import DiskError
+
+
+class MemoryStreamLog(ChunkLog):
+    """Calls back at once. Each chunk is a segment."""
+
+    def __init__(self) -> None:
+        self._chunks: list[Chunk] = []
+        self.first_offset = self.next_offset = self.last_seq = self.timestamp_ms = 0
+        self.octets = self.segment_count = 0
+
+    @property
+    def last_chunk_offset(self) -> int:
+        """Return where the last chunk begins."""
+        return self._chunks[-1].run.first_seq if self._chunks else self.next_offset
+
+    def append(
+        self,
+        chunks: list[Chunk],
+        segment_octets_max: int,  # noqa: ARG002 - each chunk is a segment
+        done: "Callable[[BaseException | None], None]",
+    ) -> None:
+        """Keep chunks."""
+        self._chunks += chunks
+        self._count()
+        last = chunks[-1]
+        self.next_offset = last.run.first_seq + last.run.count
+        self.last_seq, self.timestamp_ms = last.last_seq, last.timestamp_ms
+        done(None)
+
+    def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | DiskError], None]") -> None:
+        """Give runs from an offset on."""
+        offset = max(offset, self.first_offset)
+        at = max(0, bisect_right(self._chunks, offset, key=lambda chunk: chunk.run.first_seq) - 1)
+        found: list[Run] = []
+        for run, _, _ in self._chunks[at:]:
+            if octets_max <= 0:
+                break
+            if run.first_seq + run.count > offset:
+                found.append(run if run.first_seq >= offset else run.part(range(offset - run.first_seq, run.count)))
+                octets_max -= run.octets
+        done(found)
+
+    def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | DiskError], None]") -> None:
+        """Give the offset of the first chunk that is not older."""
+        at = bisect_left(self._chunks, timestamp_ms, key=lambda chunk: chunk.timestamp_ms)
+        done(self._chunks[at].run.first_seq if at < len(self._chunks) else self.next_offset)
+
+    def retain(self, octets_max: int | None, oldest_ms: int | None, done: "Callable[[int | DiskError], None]") -> None:
+        """Forget the oldest chunks."""
+        count = 0
+        octets = self.octets
+        for at, chunk in enumerate(self._chunks):
+            too_much = octets_max is not None and octets > octets_max and at < len(self._chunks) - 1
+            if not too_much and (oldest_ms is None or chunk.timestamp_ms >= oldest_ms):
+                break
+            count += 1
+            octets -= chunk.run.octets
+        del self._chunks[:count]
+        self._count()
+        self._raise_floor(self._chunks[0].run.first_seq if self._chunks else self.next_offset)
+        done(count)
+
+    def truncate(self, offset: int, done: "Callable[[int | DiskError], None]") -> None:
+        """Forget what is below."""
+        self._raise_floor(offset)
+        self._chunks = [chunk for chunk in self._chunks if chunk.run.first_seq + chunk.run.count > offset]
+        self._count()
+        done(self.first_offset)
+
+    def _count(self) -> None:
+        self.octets = sum([chunk.run.octets for chunk in self._chunks])
+        self.segment_count = len(self._chunks)
+
+    def _raise_floor(self, offset: int) -> None:
+        self.first_offset = max(self.first_offset, min(offset, self.next_offset))
+
+    def delete(self, done: "Callable[[BaseException | None], None]") -> None:
+        """Forget everything."""
+        self._chunks = []
+        done(None)
+
+    def close(self) -> None:
+        """Do nothing."""

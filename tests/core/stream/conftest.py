@@ -1,0 +1,83 @@
+import pytest
+
+from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.policy.limits import QueueLimits
+from pybroker.core.stream.make import make_queue
+from pybroker.store.streams.memory import MemoryStreamLog
+from pybroker.wire.table import Table
+from tests.core.stream.runs import bodies_run
+from tests.fakes import World
+
+
+class SlowFiles(MemoryStreamLog):
+    """Files that do nothing before they are told to, and fail if there is an `error`."""
+
+    def __init__(self):
+        super().__init__()
+        self.jobs = []
+        self.error = None
+
+    def append(self, chunks, segment_octets_max, done):
+        self.jobs.append(
+            lambda: done(self.error) if self.error else super(SlowFiles, self).append(chunks, segment_octets_max, done)
+        )
+
+    def read(self, offset, octets_max, done):
+        self.jobs.append(
+            lambda: done(self.error) if self.error else super(SlowFiles, self).read(offset, octets_max, done)
+        )
+
+    def find_timestamp(self, timestamp_ms, done):
+        self.jobs.append(
+            lambda: done(self.error) if self.error else super(SlowFiles, self).find_timestamp(timestamp_ms, done)
+        )
+
+    def run(self):
+        jobs, self.jobs = self.jobs, []
+        for job in jobs:
+            job()
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.fixture
+def make_stream(world):
+    def make(files=None, **limits):
+        if files is not None:
+            world.broker.streams.open_files = lambda _: files
+        limits = QueueLimits(queue_type="stream", **limits)
+        arguments = Table({"x-queue-type": "stream"})
+        made = make_queue(
+            world.vhost, "s", durable=True, auto_delete=False, owner=None, arguments=arguments, limits=limits
+        )
+        world.vhost.queues["s"] = made
+        world.vhost.bump()
+        return made
+
+    return make
+
+
+@pytest.fixture
+def stream(make_stream):
+    return make_stream()
+
+
+@pytest.fixture
+def slow(make_stream):
+    """A stream whose files are slow."""
+    return make_stream(SlowFiles())
+
+
+@pytest.fixture
+def fill():
+    """Return a function that appends messages with these bodies to a stream, as one run."""
+
+    def fill(stream, *bodies):
+        run = bodies_run(stream.log.take(len(bodies)), *bodies)
+        stream.enqueue(run, range(len(bodies)), NO_RECEIPT)
+        return run
+
+    return fill

@@ -1,0 +1,19 @@
+"""Contents that come back from the log; those that do not leave a gap."""
+
+from pybroker.seq_ranges import SeqRanges
+from tests.core.stream.runs import bodies_run
+from tests.core.stream.test_recover import Kept
+
+
+def test_what_cannot_be_read_leaves_a_gap_and_is_settled(world, make_stream):
+    world.broker.log = log = Kept([bodies_run(1, b"0"), bodies_run(3, b"2")])
+    stream = make_stream()
+    logged = SeqRanges()
+    logged.add(1, 3, 1)
+    stream.restore([(0, False, logged)], 0)
+    world.advance(1_000)
+    assert (stream.files.next_offset, stream.next_offset) == (3, 3)
+    assert sorted(log.settled) == [(stream.id, 1, 1), (stream.id, 2, 2), (stream.id, 3, 3)]
+    found = []
+    stream.files.read(1, 1_000, found.append)
+    assert [(run.first_seq, run.count) for run in found[0]] == [(2, 1)]

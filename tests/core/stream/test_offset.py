@@ -1,0 +1,40 @@
+"""Offsets as consumers write them."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pybroker.core.stream.offset import OffsetSpec, interval_ms, offset_of
+
+
+@pytest.mark.parametrize(
+    ("value", "spec"),
+    [
+        ("first", OffsetSpec("first")),
+        ("last", OffsetSpec("last")),
+        ("next", OffsetSpec("next")),
+        (17, OffsetSpec(offset=17)),
+        (-3, OffsetSpec(offset=-3)),
+        (datetime(2026, 1, 1, tzinfo=UTC), OffsetSpec(timestamp_ms=1_767_225_600_000)),
+        ("7D", OffsetSpec(age_ms=604_800_000)),
+        ("90s", OffsetSpec(age_ms=90_000)),
+    ],
+)
+def test_offsets(value, spec):
+    assert offset_of({"x-stream-offset": value}) == spec
+
+
+@pytest.mark.parametrize("value", [True, 1.5, None, [], "", "First", "1", "h", "1w", "-1h", "1h30m"])
+def test_others_are_none(value):
+    assert offset_of({"x-stream-offset": value}) is None
+
+
+def test_without_one_a_consumer_gets_what_comes():
+    assert offset_of({}) == OffsetSpec("next")
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"), [("1Y", 31_536_000_000), ("2M", 5_184_000_000), ("1m", 60_000), ("3h", 10_800_000)]
+)
+def test_units(text, ms):
+    assert interval_ms(text) == ms

@@ -1,0 +1,30 @@
+"""Messages of a stream in memory."""
+
+from pybroker.content_view import body
+from pybroker.core.stream.piece import Piece, piece_of
+from pybroker.seq_ranges import SeqRanges
+from tests.core.stream.runs import bodies_run, content
+
+
+def test_a_piece_has_seqs_of_the_log_and_its_run_has_offsets():
+    run = bodies_run(100, b"a", b"b", b"c")
+    piece = piece_of(run, range(1, 3), 7, 5, 1_000)
+    assert (piece.offset, piece.stop, piece.first_seq, piece.last_seq) == (7, 9, 101, 102)
+    assert (piece.run.first_seq, [body(each) for each in piece.run.contents_at(range(2))]) == (7, [b"b", b"c"])
+    assert (run.first_seq, run.count) == (100, 3)
+    assert piece.chunk == (piece.run, 102, 1_000)
+
+
+def test_a_piece_grows():
+    piece = piece_of(bodies_run(1, b"a"), range(1), 0, 5, 0)
+    more = [content(b"b"), content(b"c")]
+    piece.extend(more, sum(map(len, more)), 2, 1)
+    assert (piece.stop, piece.last_seq, piece.octets) == (3, 3, piece.run.octets)
+
+
+def test_without_contents_it_knows_how_many_there_are():
+    logged = SeqRanges()
+    logged.add(5, 2, 10)
+    logged.add(9, 3, 10)
+    piece = Piece(40, None, 5, 0, 0, logged)
+    assert (piece.stop, piece.octets) == (45, 0)

@@ -1,0 +1,145 @@
+"""One consumer's way through a stream: memory, files, gaps, failures."""
+
+import errno
+
+import pytest
+
+from pybroker.content_view import body
+from pybroker.core.stream.offset import OffsetSpec
+from pybroker.store.disk import DiskError
+
+
+class Sink:
+    """A consumer that takes everything, as far as it has credit."""
+
+    cancelled = False
+    unacked = 0
+
+    def __init__(self, credit=100):
+        self.left = credit
+        self.active, self.waiting, self.paused, self.exclusive, self.priority = True, True, None, False, 0
+        self.got = []
+
+    def credit(self):
+        return self.left
+
+    def dispatch(self, run, indexes, deliveries, _now_ms):
+        assert not deliveries
+        self.left -= len(indexes)
+        contents = run.contents_at(indexes)
+        self.got += [(run.first_seq + index, body(content)) for index, content in zip(indexes, contents, strict=True)]
+
+
+@pytest.fixture
+def attach():
+    def attach(stream, spec, credit=100):
+        sink = Sink(credit)
+        stream.attach(sink, spec)
+        stream.consumers.add(sink)
+        stream.wake()
+        return sink
+
+    return attach
+
+
+def test_from_the_files_to_memory(world, slow, fill, attach):
+    fill(slow, b"0", b"1")
+    world.broker.streams.move(slow)
+    slow.files.run()
+    fill(slow, b"2")
+    sink = attach(slow, OffsetSpec(offset=1))
+    world.run()
+    assert sink.got == []
+    slow.files.run()
+    world.run()
+    assert sink.got == [(1, b"1"), (2, b"2")]
+    assert slow.readers[sink].lag == 0
+
+
+def test_one_without_credit_stays_where_it_is(world, stream, fill, attach):
+    fill(stream, b"0", b"1", b"2")
+    sink = attach(stream, OffsetSpec("first"), 2)
+    world.run()
+    assert (sink.got, stream.readers[sink].lag) == ([(0, b"0"), (1, b"1")], 1)
+    sink.left = 1
+    stream.consumers.resume(sink)
+    stream.wake()
+    world.run()
+    assert sink.got[2:] == [(2, b"2")]
+
+
+def test_a_read_that_fails_is_tried_again(world, slow, fill, attach):
+    fill(slow, b"0")
+    world.broker.streams.move(slow)
+    slow.files.run()
+    sink = attach(slow, OffsetSpec("first"))
+    world.run()
+    slow.files.error = DiskError("read", "x", errno.EIO)
+    slow.files.run()
+    world.run()
+    assert (sink.got, slow.files.jobs) == ([], [])
+    slow.files.error = None
+    world.advance(1_000)
+    slow.files.run()
+    world.run()
+    assert sink.got == [(0, b"0")]
+
+
+def test_it_goes_on_behind_what_is_gone(world, slow, fill, attach):
+    fill(slow, b"0")
+    world.broker.streams.move(slow)
+    slow.files.run()
+    sink = attach(slow, OffsetSpec("first"))
+    fill(slow, b"1")
+    world.run()
+    slow.files._chunks.clear()  # nothing can be read
+    slow.files.run()
+    world.run()
+    assert (sink.got, slow.readers[sink].skipped) == ([(1, b"1")], 1)
+
+
+def test_it_goes_on_at_the_floor(world, stream, fill, attach):
+    fill(stream, b"0", b"1")
+    world.broker.streams.move(stream)
+    sink = attach(stream, OffsetSpec("first"), 1)
+    world.run()
+    stream.files.truncate(2, lambda _: None)
+    fill(stream, b"2")
+    sink.left = 10
+    stream.consumers.resume(sink)
+    world.run()
+    assert (sink.got, stream.readers[sink].skipped) == ([(0, b"0"), (2, b"2")], 1)
+
+
+@pytest.mark.parametrize(("ago_ms", "first"), [(100_000, 0), (25_000, 1), (15_000, 2), (0, 3)])
+def test_by_time(world, slow, fill, attach, ago_ms, first):
+    for number in range(3):
+        fill(slow, b"%d" % number)
+        if number == 0:
+            world.broker.streams.move(slow)
+            slow.files.run()
+        world.clock.advance(10_000)
+    sink = attach(slow, OffsetSpec(timestamp_ms=world.clock.timestamp_ms - ago_ms))
+    for _ in range(3):
+        world.run()
+        slow.files.run()
+    fill(slow, b"3")
+    world.run()
+    assert [offset for offset, _ in sink.got] == list(range(first, 4))
+
+
+def test_a_search_for_a_time_that_fails_is_tried_again(world, slow, fill, attach):
+    fill(slow, b"0")
+    world.broker.streams.move(slow)
+    slow.files.run()
+    slow.files.error = DiskError("read", "x", errno.EIO)
+    sink = attach(slow, OffsetSpec(age_ms=1_000))
+    slow.files.run()
+    slow.files.error = None
+    world.advance(1_000)
+    slow.files.run()
+    slow.files.run()
+    world.run()
+    slow.files.run()
+    world.run()
+    assert sink.got == [(0, b"0")]

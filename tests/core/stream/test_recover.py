@@ -1,0 +1,75 @@
+"""A start: what the log still has of a stream is settled, or read back and moved."""
+
+import pytest
+
+from pybroker.content_view import body
+from pybroker.core.stream import recover
+from pybroker.seq_ranges import SeqRanges
+from pybroker.store.streams.chunk_log import Chunk
+from pybroker.store.streams.memory import MemoryStreamLog
+from tests.core.stream.runs import bodies_run
+from tests.core.stream.test_streams import Gated
+
+
+class Kept(Gated):
+    """A log that gives back runs which are known by their seqs."""
+
+    def __init__(self, runs):
+        super().__init__()
+        self.runs = runs
+
+    def fetch(self, queue_id, part, done):
+        wanted = {seq for first, count, _ in part.ranges() for seq in range(first, first + count)}
+        found = []
+        for run in self.runs:
+            indexes = [index for index in range(run.count) if run.first_seq + index in wanted]
+            if indexes:
+                found.append((run, range(indexes[0], indexes[-1] + 1)))
+        done(found)
+
+
+def ranges(*elements):
+    made = SeqRanges()
+    for first, count in elements:
+        made.add(first, count, 1)
+    return made
+
+
+@pytest.fixture
+def files():
+    made = MemoryStreamLog()
+    made.append([Chunk(bodies_run(0, b"a", b"b"), 11, 5)], 0, lambda _: None)
+    return made
+
+
+def test_what_moved_is_settled_and_the_rest_follows(world, make_stream, files):
+    runs = [bodies_run(10, b"a", b"b", b"c"), bodies_run(20, b"d")]
+    world.broker.log = log = Kept(runs)
+    stream = make_stream(files)
+    stream.use_files(files)
+    stream.restore([(0, False, ranges((20, 1))), (0, False, ranges((10, 3)))], 0)
+    assert log.settled == [(stream.id, 10, 11)]
+    assert (stream.next_offset, stream.messages, stream.pending) == (4, 4, 0)
+    world.advance(1_000)
+    assert log.settled[1:] == [(stream.id, 12, 12), (stream.id, 20, 20)]
+    assert (files.next_offset, files.last_seq, stream.pieces) == (4, 20, [])
+    found = []
+    files.read(0, 1_000, found.append)
+    assert [body(each) for run in found[0] for each in run.contents_at(range(run.count))] == [b"a", b"b", b"c", b"d"]
+
+
+def test_much_is_read_back_in_parts(world, make_stream, monkeypatch):
+    monkeypatch.setattr(recover, "LOGGED_MESSAGES_MAX", 2)
+    runs = [bodies_run(1, b"0", b"1", b"2", b"3", b"4")]
+    world.broker.log = Kept(runs)
+    stream = make_stream()
+    stream.restore([(0, False, ranges((1, 5)))], 0)
+    assert [(piece.offset, piece.stop) for piece in stream.pieces] == [(0, 2), (2, 4), (4, 5)]
+    world.advance(1_000)
+    assert (stream.files.next_offset, stream.pieces) == (5, [])
+
+
+def test_nothing_is_nothing(world, make_stream):
+    stream = make_stream()
+    stream.restore([], 0)
+    assert (stream.pieces, stream.next_offset) == ([], 0)

@@ -1,0 +1,81 @@
+"""A queue whose messages stay."""
+
+import pytest
+
+from pybroker.content_view import body
+from pybroker.core.channel.receipt import NO_RECEIPT, Receipt
+from pybroker.run import PLAIN_ATTRIBUTES
+from tests.core.stream.runs import content, run_of
+from tests.core.stream.test_streams import Gated
+
+
+def read(stream, offset, octets_max=1_000_000):
+    found = []
+    stream.read(offset, octets_max, found.append)
+    (runs,) = found
+    return [
+        (run.first_seq + at, body(each)) for run in runs for at, each in enumerate(run.contents_at(range(run.count)))
+    ]
+
+
+def test_counts(stream, fill):
+    fill(stream, b"0", b"1")
+    assert (stream.messages, stream.messages_ready, stream.messages_unacknowledged) == (2, 2, 0)
+    assert (stream.messages_resident, stream.published, stream.backlogged) == (2, 2, False)
+    assert stream.memory_octets > 0
+    assert repr(stream) == "stream 's' in vhost '/'"
+
+
+def test_transient_messages_are_logged_too(world, stream):
+    world.broker.log = log = Gated()
+    receipt = Receipt()
+    stream.enqueue(run_of(7, [content(b"0")], PLAIN_ATTRIBUTES), range(1), receipt)
+    assert (log.appended, receipt.position) == ([(7, 1, (stream.id,))], 1)
+
+
+def test_publishes_of_one_batch_are_one_piece(world, stream):
+    world.broker.log = Gated()
+    run = run_of(1, [content(b"0")])
+    stream.enqueue(run, range(1), NO_RECEIPT)
+    more = [content(b"1")]
+    run.extend(more, len(more[0]), 1, 1)
+    stream.enqueue(run, range(1, 2), NO_RECEIPT)
+    assert [(piece.offset, piece.stop, piece.octets) for piece in stream.pieces] == [(0, 2, stream.pending)]
+    world.broker.log_completed(1)
+    run.extend(more, len(more[0]), 1, 1)
+    stream.enqueue(run, range(2, 3), NO_RECEIPT)
+    assert [(piece.offset, piece.stop) for piece in stream.pieces] == [(0, 2), (2, 3)]
+    assert (stream.next_offset, stream.end_offset) == (2, 3)
+
+
+def test_reading_it_all(world, stream, fill):
+    fill(stream, b"0", b"1")
+    world.broker.streams.move(stream)
+    assert read(stream, 0) == [(0, b"0"), (1, b"1")]
+    fill(stream, b"2", b"3")
+    assert read(stream, 1) == [(1, b"1")]
+    assert read(stream, 3) == [(3, b"3")]
+    assert read(stream, 4) == []
+    assert read(stream, -5) == [(0, b"0"), (1, b"1")]
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_last_chunk(world, stream, fill, moved):
+    assert stream.last_chunk_offset == 0
+    fill(stream, b"0")
+    fill(stream, b"1", b"2")
+    if moved:
+        world.broker.streams.move(stream)
+    assert stream.last_chunk_offset == 1
+
+
+def test_it_hands_nothing_back(stream, fill):
+    run = fill(stream, b"0")
+    stream.settled(run, range(1))
+    stream.forget(run, range(1))
+    stream.give_back([])
+    stream.reject([])
+    stream.hold()
+    stream.release()
+    stream.touch()
+    assert (stream.messages, stream.due_times, stream.has_room(1 << 40)) == (1, (), True)

@@ -1,0 +1,158 @@
+"""When messages move into a stream's files, and what goes by age or size."""
+
+import errno
+
+import pytest
+
+from pybroker.core.policy.limits import QueueLimits
+from pybroker.core.stream import streams as module
+from pybroker.core.stream.streams import SEGMENT_OCTETS, segment_octets
+from pybroker.store.disk import DiskError
+from pybroker.store.log import Log
+
+
+class Gated(Log):
+    """A log on whose disk something is when the test says so."""
+
+    def __init__(self):
+        super().__init__()
+        self.appended, self.settled, self.wanted = [], [], 0
+
+    @property
+    def commit_position(self):
+        return self.completed + 1
+
+    def append(self, run, indexes, queue_ids):
+        self.appended.append((run.first_seq + indexes.start, len(indexes), queue_ids))
+        return self.commit_position
+
+    def settle_seqs(self, queue_id, first, last):
+        self.settled.append((queue_id, first, last))
+
+    def want(self, commit_position):
+        self.wanted = commit_position
+
+
+@pytest.fixture
+def log(world):
+    world.broker.log = Gated()
+    return world.broker.log
+
+
+@pytest.fixture
+def streams(world):
+    return world.broker.streams
+
+
+def test_what_is_not_committed_is_neither_seen_nor_moved(world, log, slow, fill, streams):
+    fill(slow, b"0")
+    assert (slow.next_offset, slow.end_offset, slow.messages) == (0, 1, 0)
+    streams.move(slow)
+    assert slow.files.jobs == []
+    world.broker.log_completed(1)
+    assert slow.next_offset == 1
+    streams.move(slow)
+    slow.files.run()
+    assert (log.settled, slow.pending, streams.pending) == ([(slow.id, 1, 1)], 0, 0)
+
+
+def test_much_moves_at_once_and_little_after_a_while(world, log, slow, fill, streams, monkeypatch):
+    monkeypatch.setattr(module, "STREAM_OCTETS", 100)
+    fill(slow, b"0")
+    world.broker.log_completed(1)
+    world.advance(module.MOVE_MS - 1_000)
+    assert slow.files.jobs == []
+    world.advance(1_000)
+    assert len(slow.files.jobs) == 1
+    slow.files.run()
+    fill(slow, bytes(200))
+    assert slow.files.jobs == []
+    world.broker.log_completed(2)
+    assert len(slow.files.jobs) == 1
+
+
+def test_much_of_all_streams_together_moves(world, log, slow, fill, streams, monkeypatch):
+    monkeypatch.setattr(module, "NODE_OCTETS", 10)
+    fill(slow, b"0")
+    world.broker.log_completed(1)
+    assert len(slow.files.jobs) == 1
+
+
+def test_a_move_that_fails_is_tried_again_and_settles_nothing(world, log, slow, fill, streams):
+    fill(slow, b"0")
+    world.broker.log_completed(1)
+    slow.files.error = DiskError("write", "x", errno.ENOSPC)
+    streams.move(slow)
+    slow.files.run()
+    assert (log.settled, slow.pending > 0, slow.files.jobs) == ([], True, [])
+    slow.files.error = None
+    world.advance(1_000)
+    slow.files.run()
+    assert log.settled == [(slow.id, 1, 1)]
+
+
+def test_one_move_at_a_time(world, log, slow, fill, streams, monkeypatch):
+    monkeypatch.setattr(module, "STREAM_OCTETS", 1)
+    fill(slow, b"0")
+    world.broker.log_completed(1)
+    fill(slow, b"1")
+    world.broker.log_completed(2)
+    assert len(slow.files.jobs) == 1
+    slow.files.run()
+    assert len(slow.files.jobs) == 1
+    slow.files.run()
+    assert log.settled == [(slow.id, 1, 1), (slow.id, 2, 2)]
+
+
+def test_publishers_wait_while_too_much_has_not_moved(world, slow, fill, streams, monkeypatch):
+    fill(slow, bytes(100))
+    assert (streams.is_behind, streams.has_caught_up) == (False, True)
+    monkeypatch.setattr(module, "PENDING_OCTETS_MAX", 100)
+    assert (streams.is_behind, streams.has_caught_up) == (True, False)
+    streams.move(slow)
+    slow.files.run()
+    assert (streams.is_behind, streams.has_caught_up) == (False, True)
+
+
+def test_the_octets_of_a_stream_are_limited(world, make_stream, fill, streams):
+    stream = make_stream(octets_max=300)
+    for number in range(4):
+        fill(stream, bytes([number]) * 100)
+        streams.move(stream)
+    world.advance(module.RETAIN_MS)
+    assert (stream.first_offset, stream.messages) == (2, 2)
+    stream.set_limits(QueueLimits(queue_type="stream", octets_max=150))
+    world.advance(1_000)
+    assert stream.messages == 1
+
+
+def test_a_stream_that_is_deleted_leaves_nothing_behind(world, log, slow, fill, streams):
+    fill(slow, b"0")
+    world.broker.log_completed(1)
+    streams.move(slow)
+    fill(slow, b"1")
+    world.vhost.delete_queue(slow)
+    world.run()
+    slow.files.run()
+    assert (streams.pending, streams.cached, streams.uncommitted, log.settled) == (0, 0, {}, [])
+    world.advance(100_000)
+
+
+@pytest.mark.parametrize(
+    ("limits", "octets"),
+    [({}, SEGMENT_OCTETS), ({"octets_max": 8_000}, 1_000), ({"octets_max": 8_000, "segment_octets_max": 5_000}, 5_000)],
+)
+def test_segments_are_an_eighth_at_most(limits, octets):
+    assert segment_octets(QueueLimits(queue_type="stream", **limits)) == octets
+
+
+def test_truncation_waits_until_what_stays_has_moved(world, log, slow, fill, streams):
+    fill(slow, b"0")
+    fill(slow, b"1")
+    world.broker.log_completed(1)
+    found = []
+    slow.truncate(1, found.append)
+    assert found == []
+    slow.files.run()
+    world.advance(1_000)
+    assert (found, slow.first_offset, slow.messages) == ([1], 1, 1)
