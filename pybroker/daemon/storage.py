@@ -13,6 +13,7 @@ from gevent.event import Event
 
 from pybroker.core.metadata import recovery
 from pybroker.daemon.start_error import StartError
+from pybroker.daemon.stream_files import StreamFiles
 from pybroker.daemon.threads import CLOSE_S_MAX, ThreadWorker
 from pybroker.log_event import BUG, event
 from pybroker.net.loop_cycle import LoopCycle
@@ -65,6 +66,7 @@ class Storage:
         self._turn = broker.turn
         self._files: ThreadWorker | None = None
         self._journal_thread: ThreadWorker | None = None
+        self._stream_files: StreamFiles | None = None
         self._ticker: Any = None
         self.journal: Journal | None = None
         self.recovering: int | None = None
@@ -84,6 +86,8 @@ class Storage:
             self._files = ThreadWorker("files", self._turn)
             pages = self._empty_pages()
             found = self._in_files(Recovery(disk, known.keys(), self._progressed, self._data).run)
+            streams = self._stream_files = StreamFiles(disk, self._turn, self._unreadable)
+            chunks = self._in_files(partial(streams.find, known.values()))
             broker.next_queue = max(broker.next_queue, found.next_queue_id)
             self._journal_thread = ThreadWorker("journal", self._turn)
             journal = Journal(
@@ -102,6 +106,8 @@ class Storage:
         self._files.on_error = self._files_failed
         self.journal = broker.log = journal
         broker.pages = PageLog(pages, self._files, self._unreadable)
+        streams.give(known.values(), chunks)
+        broker.streams.open_files = streams.open
         count = recovery.restore(known, found, journal.steady_ms, broker.clock.now_ms)
         if found.cut:
             log.info("%s", found.cut, extra=event("store.log.cut"))
@@ -189,10 +195,12 @@ class Storage:
         self._stop_threads()
 
     def _stop_threads(self) -> None:
+        if self._stream_files is not None:
+            self._stream_files.close()
         for thread in (self._journal_thread, self._files):
             if thread is not None:
                 thread.stop()
-        self._journal_thread = self._files = None
+        self._journal_thread = self._files = self._stream_files = None
 
     def _tick(self) -> None:
         journal, clock = self.journal, self._broker.clock

@@ -67,7 +67,7 @@ class Stream(Queue):
         self._uncommitted: deque[tuple[int, int]] = deque()
         self._growing: tuple[Run | None, int] = (None, 0)  # the run of the last piece, and how far that has it
         super().__init__(*args, **kwargs)
-        self.files = self.streams.open_files(self.id)
+        self.streams.open(self)
         self.consumers = StreamConsumers()
 
     @property
@@ -76,10 +76,11 @@ class Stream(Queue):
         return self.vhost.broker.streams
 
     def use_files(self, files: "ChunkLog") -> None:
-        """Keep messages in these files from now on; called before anything comes."""
-        assert not self.pieces
+        """Keep messages in these files from now on: called before anything comes, or with files that are empty."""
+        assert not files.next_offset or not self.end_offset
         self.files = files
-        self.next_offset = self.end_offset = files.next_offset
+        if files.next_offset:
+            self.next_offset = self.end_offset = files.next_offset
 
     # -- what others ask ----------------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.stream.load import load
-from pybroker.store.streams.memory import MemoryStreamLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
     from pybroker.core.stream.stream import Stream
     from pybroker.store.disk import DiskError
     from pybroker.store.streams.chunk_log import ChunkLog
+
+    # Makes the files of a new stream, by its id, and calls back with them.
+    OpenFiles = Callable[[int, Callable[[ChunkLog | BaseException], None]], None]
 
 # A stream's messages move when they have so many octets, or all streams' together, or after so long.
 STREAM_OCTETS: Final = 262_144
@@ -42,7 +44,8 @@ SEGMENTS_MIN: Final = 8
 class Streams:
     """`pending` and `cached` are the octets of all pieces that have not moved, and of those that have.
 
-    `uncommitted` are streams that wait for the log; `again` is called at the next tick.
+    `uncommitted` are streams that wait for the log; `again` is called at the next tick. Without `open_files` a stream
+    lives as long as the process.
     """
 
     __slots__ = (
@@ -69,8 +72,7 @@ class Streams:
         self.uncommitted: dict[Stream, None] = {}
         self.again: list[Callable[[], None]] = []
         self.pending = self.cached = 0
-        # Returns the files of a stream that is new, by its id.
-        self.open_files: Callable[[int], ChunkLog] = lambda _: MemoryStreamLog()
+        self.open_files: OpenFiles | None = None
 
     @property
     def is_behind(self) -> bool:
@@ -105,6 +107,27 @@ class Streams:
             self._retain_ms = now_ms
             for stream in list(self._known):
                 self.retain(stream)
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def open(self, stream: "Stream") -> None:
+        """Have the files of a new stream made; until then nothing moves."""
+        if self.open_files is not None:
+            self._moving[stream] = None
+            self.open_files(stream.id, partial(self._opened, stream))
+
+    def _opened(self, stream: "Stream", found: "ChunkLog | BaseException") -> None:
+        if isinstance(found, BaseException):
+            self._write_late(stream, found)
+            if not stream.deleted:
+                self.again.append(partial(self.open, stream))
+            return
+        self._moving.pop(stream, None)
+        stream.use_files(found)
+        if stream.deleted:
+            self.discard(stream)
+        else:
+            self.move(stream)
 
     def discard(self, stream: "Stream") -> None:
         """Forget a stream that is deleted, and remove its files."""
@@ -159,10 +182,7 @@ class Streams:
         if stream.deleted:
             return
         if error is not None:
-            text = f"cannot write the files of {stream!r}, which is tried again each second: {error}"
-            self._broker.warn(
-                "stream.write.late", f"stream {stream.id}", text, vhost=stream.vhost.name, queue=stream.name
-            )
+            self._write_late(stream, error)
             self.again.append(partial(self.move, stream))
             return
         stream.moved(pieces)
@@ -173,6 +193,11 @@ class Streams:
                 self.move(stream)
         elif stream.movable(1):
             self.move(stream)  # more that a start found
+
+    def _write_late(self, stream: "Stream", error: BaseException) -> None:
+        text = f"cannot write the files of {stream!r}, which is tried again each second: {error}"
+        where = {"vhost": stream.vhost.name, "queue": stream.name}
+        self._broker.warn("stream.write.late", f"stream {stream.id}", text, **where)
 
     def cache_octets(self, stream: "Stream") -> int:
         """Return how much of what has moved stays in memory for a stream's readers."""

@@ -46,13 +46,13 @@ def world():
 @pytest.fixture
 def make_stream(world):
     def make(files=None, **limits):
-        if files is not None:
-            world.broker.streams.open_files = lambda _: files
         limits = QueueLimits(queue_type="stream", **limits)
         arguments = Table({"x-queue-type": "stream"})
         made = make_queue(
             world.vhost, "s", durable=True, auto_delete=False, owner=None, arguments=arguments, limits=limits
         )
+        if files is not None:
+            made.use_files(files)
         world.vhost.queues["s"] = made
         world.vhost.bump()
         return made

@@ -46,7 +46,6 @@ def test_what_moved_is_settled_and_the_rest_follows(world, make_stream, files):
     runs = [bodies_run(10, b"a", b"b", b"c"), bodies_run(20, b"d")]
     world.broker.log = log = Kept(runs)
     stream = make_stream(files)
-    stream.use_files(files)
     stream.restore([(0, False, ranges((20, 1))), (0, False, ranges((10, 3)))], 0)
     assert log.settled == [(stream.id, 10, 11)]
     assert (stream.next_offset, stream.messages, stream.pending) == (4, 4, 0)

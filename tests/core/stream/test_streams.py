@@ -9,6 +9,7 @@ from pybroker.core.stream import streams as module
 from pybroker.core.stream.streams import SEGMENT_OCTETS, segment_octets
 from pybroker.store.disk import DiskError
 from pybroker.store.log import Log
+from pybroker.store.streams.memory import MemoryStreamLog
 
 
 class Gated(Log):
@@ -156,3 +157,31 @@ def test_truncation_waits_until_what_stays_has_moved(world, log, slow, fill, str
     slow.files.run()
     world.advance(1_000)
     assert (found, slow.first_offset, slow.messages) == ([1], 1, 1)
+
+
+def test_files_are_made_meanwhile_and_again_if_that_fails(world, log, make_stream, fill, streams):
+    asked = []
+    streams.open_files = lambda stream_id, done: asked.append((stream_id, done))
+    stream = make_stream()
+    fill(stream, b"0")
+    world.broker.log_completed(1)
+    streams.move(stream)
+    ((stream_id, done),) = asked
+    assert (stream_id, stream.files.next_offset, stream.next_offset) == (stream.id, 0, 1)
+    done(DiskError("make the folder", "x", errno.ENOSPC))
+    world.advance(1_000)
+    made = MemoryStreamLog()
+    asked[1][1](made)
+    assert (stream.files, made.next_offset, log.settled) == (made, 1, [(stream.id, 1, 1)])
+
+
+def test_files_of_a_stream_that_was_deleted_meanwhile_go(world, make_stream, streams):
+    asked, made, deleted = [], MemoryStreamLog(), []
+    streams.open_files = lambda _, done: asked.append(done)
+    stream = make_stream()
+    world.vhost.delete_queue(stream)
+    world.run()
+    made.delete = deleted.append
+    asked[0](made)
+    assert len(deleted) == 1
+    deleted[0](DiskError("remove", "x", errno.EIO))  # is only told of
