@@ -349,6 +349,7 @@ class Broker:
         """Learn that the definitions are on disk up to a position: replies that waited for it leave."""
         self.definitions.completed = commit_position
         self.log.gate_moved()
+        self.streams.definitions_completed()
         self.advance_replies()
 
     def definitions_failed(self, text: str) -> None:

@@ -5,6 +5,7 @@ The order at a start: definitions first, since they say which queues exist; then
 
 import logging
 import os
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -88,6 +89,9 @@ class Storage:
             found = self._in_files(Recovery(disk, known.keys(), self._progressed, self._data).run)
             streams = self._stream_files = StreamFiles(disk, self._turn, self._unreadable)
             chunks = self._in_files(partial(streams.find, known.values()))
+            # Seqs never come again, even if the end of the log is lost: by them the streams know what they have.
+            last_seq = max((each.writer.last_seq for each in chunks.values()), default=0)
+            found = replace(found, next_seq=max(found.next_seq, last_seq + 1))
             broker.next_queue = max(broker.next_queue, found.next_queue_id)
             self._journal_thread = ThreadWorker("journal", self._turn)
             journal = Journal(

@@ -36,6 +36,7 @@ class Life:
         self.log.on_completed = broker.log_completed
         self.log.on_failed = broker.log_failed
         broker.log = self.log
+        self.open_streams(queues)
         restore(queues, found, self.log.steady_ms, broker.clock.now_ms)
 
     def declare(self) -> None:
@@ -44,6 +45,9 @@ class Life:
         dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
         self.peer.declare("q", dead, durable=True)
         self.peer.declare("limited", {"x-queue-type": "quorum", "x-delivery-limit": 3}, durable=True)
+
+    def open_streams(self, queues) -> None:
+        """Give streams their files."""
 
     def turn(self) -> None:
         """End the turn: what somebody waits for is handed to the disk, which does not answer yet."""

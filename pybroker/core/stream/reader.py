@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 # Read from disk at a time for one reader.
 READ_OCTETS: Final = 1_048_576
+# Less if there are so many readers that all of them would have more than this.
+READ_OCTETS_MIN: Final = 65_536
+NODE_READ_OCTETS: Final = 67_108_864
+# In messages that are delivered together: what a run costs, and a message that is looked into.
+RUN_COST: Final = 4
+FILTER_COST: Final = 8
 # How long after a read that failed it is tried again.
 RETRY_MS: Final = 1_000
 
@@ -69,14 +75,13 @@ class Reader:
         self.next_offset = found
         self.stream.wake()
 
-    def serve(self, messages_max: int, octets_max: int, now_ms: int) -> int:
-        """Deliver up to so many messages of one run; return what that cost, in messages looked at; 0: none is there."""
+    def serve(self, credit: int, cost_max: int, now_ms: int) -> int:
+        """Deliver messages of one run, as far as credit and cost allow; return what that cost; 0: none is there."""
         run, start = self._run_at()
         if run is None:
             return 0
-        stop = min(run.count, start + messages_max)
-        if run.octets > octets_max:
-            stop = min(stop, start + max(1, run.count * octets_max // run.octets))
+        each = 1 if self.filters is None else FILTER_COST
+        stop = min(run.count, start + min(credit, max(1, cost_max // each)))
         indexes = range(start, stop)
         assert self.next_offset is not None
         self.next_offset = run.first_seq + stop
@@ -86,7 +91,7 @@ class Reader:
         for span in spans:
             self.stream.count_delivered(len(span))
             self.consumer.dispatch(run, span, 0, now_ms)
-        return len(indexes)
+        return max(RUN_COST, each * len(indexes))
 
     def _run_at(self) -> "tuple[Run | None, int]":
         """Return the run with the next message and its index there; None: it is not there, or not there yet."""
@@ -134,7 +139,8 @@ class Reader:
         stream = self.stream
         if stream.vhost.broker.clock.now_ms >= self.retry_ms:
             self.is_reading = True
-            stream.files.read(offset, READ_OCTETS, lambda found: self._read_back(offset, found))
+            octets = max(READ_OCTETS_MIN, min(READ_OCTETS, NODE_READ_OCTETS // stream.streams.readers))
+            stream.files.read(offset, octets, lambda found: self._read_back(offset, found))
 
     def _read_back(self, offset: int, found: "list[Run] | DiskError") -> None:
         self.is_reading = False

@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
     Found = Callable[[list[Run] | DiskError], None]
 
-# A turn gives one reader so many messages and octets; the others of the stream have their turn next.
-TURN_MESSAGES_MAX: Final = 4_096
-TURN_OCTETS_MAX: Final = 1_048_576
+# A turn serves one reader for so much, in messages that are delivered together; the others have their turn next.
+TURN_COST_MAX: Final = 4_096
 
 
 class Stream(Queue):
@@ -213,6 +212,7 @@ class Stream(Queue):
     def attach(self, consumer: "Consumer", spec: "OffsetSpec", filters: "Filters | None" = None) -> None:
         """Have a new consumer begin there; called before it is added to `consumers`."""
         reader = self.readers[consumer] = Reader(self, consumer, self._begin(spec), filters)
+        self.streams.count_readers(1)
         if reader.next_offset is None:
             clock = self.vhost.broker.clock
             age_ms = spec.age_ms
@@ -237,12 +237,12 @@ class Stream(Queue):
             reader = self.readers.get(consumer)
             if reader is None:
                 continue
-            messages, octets = TURN_MESSAGES_MAX, TURN_OCTETS_MAX
-            while messages > 0 and (credit := consumer.credit()) > 0:
-                cost = reader.serve(min(credit, messages), octets, now_ms)
+            left = TURN_COST_MAX
+            while left > 0 and (credit := consumer.credit()) > 0:
+                cost = reader.serve(credit, left, now_ms)
                 if not cost:
                     break
-                messages -= cost
+                left -= cost
             else:
                 again = True
             self.consumers.rotate(consumer)
@@ -313,6 +313,7 @@ class Stream(Queue):
         """Drop what is in memory of a deleted stream; one that is there cannot be purged."""
         assert self.deleted
         self.forget_pieces()
+        self.streams.count_readers(-len(self.readers))
         self.readers.clear()
         return 0
 
@@ -324,6 +325,7 @@ class Stream(Queue):
         """Forget where consumers were that have gone."""
         for consumer in [consumer for consumer in self.readers if consumer.cancelled]:
             del self.readers[consumer]
+            self.streams.count_readers(-1)
 
     def touch(self) -> None:
         """Change nothing: a stream does not expire."""

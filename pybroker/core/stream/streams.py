@@ -42,7 +42,7 @@ SEGMENTS_MIN: Final = 8
 
 
 class Streams:
-    """`pending` and `cached` are the octets of all pieces that have not moved, and of those that have.
+    """`pending` and `cached` are the octets of all pieces that have not moved, and of those that have, `readers` a count.
 
     `uncommitted` are streams that wait for the log; `again` is called at the next tick. Without `open_files` a stream
     lives as long as the process.
@@ -52,6 +52,7 @@ class Streams:
         "_broker",
         "_gathering",
         "_known",
+        "_leaving",
         "_moving",
         "_retain_ms",
         "_retaining",
@@ -59,6 +60,7 @@ class Streams:
         "cached",
         "open_files",
         "pending",
+        "readers",
         "uncommitted",
     )
 
@@ -71,7 +73,8 @@ class Streams:
         self._retain_ms = 0
         self.uncommitted: dict[Stream, None] = {}
         self.again: list[Callable[[], None]] = []
-        self.pending = self.cached = 0
+        self.pending = self.cached = self.readers = 0
+        self._leaving: list[tuple[int, Stream]] = []  # deleted ones, and the commit position of the definitions
         self.open_files: OpenFiles | None = None
 
     @property
@@ -94,6 +97,10 @@ class Streams:
         """Count octets that came, moved or left the memory."""
         self.pending += pending
         self.cached += cached
+
+    def count_readers(self, more: int) -> None:
+        """Count consumers that came or left."""
+        self.readers += more
 
     def tick(self) -> None:
         """Do what is due about once a second."""
@@ -130,11 +137,19 @@ class Streams:
             self.move(stream)
 
     def discard(self, stream: "Stream") -> None:
-        """Forget a stream that is deleted, and remove its files."""
+        """Forget a stream that is deleted, and remove its files when that is on disk: a crash brings back both, or none."""
         self._known.pop(stream, None)
         self._gathering.pop(stream, None)
         self.uncommitted.pop(stream, None)
-        stream.files.delete(partial(self._removed, stream))
+        self._leaving.append((self._broker.definitions.commit_position, stream))
+        self.definitions_completed()
+
+    def definitions_completed(self) -> None:
+        """Learn that definitions are on disk."""
+        leaving, completed = self._leaving, self._broker.definitions.completed
+        while leaving and leaving[0][0] <= completed:
+            _, stream = leaving.pop(0)
+            stream.files.delete(partial(self._removed, stream))
 
     def _removed(self, stream: "Stream", error: "BaseException | None") -> None:
         if error is not None:

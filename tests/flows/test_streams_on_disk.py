@@ -1,0 +1,144 @@
+"""Streams whose messages are in the journal and in files of their own, on a disk that loses power."""
+
+import random
+
+import pytest
+
+from pybroker.core.policy.limits import QueueLimits
+from pybroker.core.stream.make import make_queue
+from pybroker.core.stream.stream import Stream
+from pybroker.store.streams.recovery import recover
+from pybroker.store.streams.stream_log import StreamLog
+from pybroker.wire.table import Table
+from tests.fakes import Basic, Confirm
+from tests.flows.test_on_disk import Life
+from tests.inline_worker import InlineWorker
+from tests.store.faulty_disk import FaultyDisk
+
+
+class StreamLife(Life):
+    """A broker with the stream `s`."""
+
+    def declare(self):
+        super().declare()
+        limits = QueueLimits(queue_type="stream", octets_max=1 << 40, segment_octets_max=4_096)
+        arguments = Table({"x-queue-type": "stream"})
+        vhost = self.world.vhost
+        self.stream = vhost.queues["s"] = make_queue(
+            vhost, "s", durable=True, auto_delete=False, owner=None, arguments=arguments, limits=limits
+        )
+        vhost.bump()
+
+    def open_streams(self, queues):
+        writer, reader = InlineWorker(), InlineWorker()
+        self.workers += writer, reader
+        for queue in queues.values():
+            if isinstance(queue, Stream):
+                queue.use_files(StreamLog(self.disk, writer, reader, recover(self.disk, queue.id)))
+
+    def publish(self, *bodies):
+        for body in bodies:
+            self.peer.publish("", "s", body, delivery_mode=2)
+        self.turn()
+
+    def read(self, offset="first", prefetch=1_000):
+        """Return what a new consumer gets, as bodies by offset."""
+        peer = self.world.connect()
+        peer.call(Basic.Qos(prefetch_count=prefetch))
+        peer.consume("s", arguments=Table({"x-stream-offset": offset}))
+        self.answer()
+        found = {each.headers["x-stream-offset"]: each.body for each in peer.take()}
+        peer.disconnect()
+        return found
+
+    def move(self):
+        self.world.broker.streams.move(self.stream)
+
+
+@pytest.fixture
+def life():
+    return StreamLife(FaultyDisk())
+
+
+def test_a_confirm_comes_with_the_disk_and_the_message_stays(life):
+    peer = life.peer
+    peer.call(Confirm.Select())
+    life.publish(b"0", b"1")
+    assert [] == peer.take()
+    life.answer()
+    assert [2] == [ack.delivery_tag for ack in peer.take()]
+    life = life.killed()
+    assert {0: b"0", 1: b"1"} == life.read()
+
+
+def test_consumers_see_what_is_on_disk_and_nothing_else(life):
+    life.publish(b"0")
+    assert 0 == life.stream.next_offset
+    life.answer()
+    assert 1 == life.stream.next_offset
+
+
+def test_what_moved_is_settled_and_comes_once(life):
+    life.publish(b"0", b"1")
+    life.answer()
+    life.move()
+    life.answer()
+    assert 2 == life.stream.files.next_offset
+    life.publish(b"2")
+    life.answer()
+    life = life.killed()
+    assert {0: b"0", 1: b"1", 2: b"2"} == life.read()
+    assert {2: b"2"} == life.read(2)
+    life.world.advance(1_000)
+    life.answer()
+    assert (3, []) == (life.stream.files.next_offset, life.stream.pieces)
+    life = life.stopped()
+    assert {0: b"0", 1: b"1", 2: b"2"} == life.read()
+
+
+def test_a_crash_between_the_files_and_the_settling_counts_nothing_twice(life):
+    life.publish(b"0", b"1")
+    life.answer()
+    life.move()
+    for worker in life.workers[2:]:
+        worker.run()  # on disk there; what the log is told of it waits for the next batch
+    life = life.killed()
+    assert {0: b"0", 1: b"1"} == life.read()
+    life.publish(b"2")
+    life.answer()
+    assert {2: b"2"} == life.killed().read(2)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_kills_at_random(seed):
+    rng = random.Random(seed)
+    life, seen, number = StreamLife(FaultyDisk()), {}, 0
+    for _ in range(6):
+        life.peer.call(Confirm.Select())
+        sent, confirmed = [], 0
+        for _ in range(rng.randrange(30)):
+            what = rng.randrange(6)
+            if what < 3:
+                sizes = [rng.choice((10, 300)) for _ in range(rng.randint(1, 3))]
+                bodies = [b"%d " % (number + at) + bytes(size) for at, size in enumerate(sizes)]
+                number += len(bodies)
+                sent += bodies
+                life.publish(*bodies)
+            elif what == 3:
+                life.move()
+            elif what == 4:
+                worker = rng.choice(life.workers)
+                if len(worker):
+                    worker.run()
+                    life.world.run()
+            else:
+                life.answer()
+                seen.update(life.read())
+            confirmed = max([confirmed, *[each.delivery_tag for each in life.peer.take()]])
+        life = StreamLife(life.disk.crash(rng))
+        found = life.read()
+        assert list(found) == list(range(len(found)))
+        assert seen.items() <= found.items()
+        assert set(sent[:confirmed]) <= set(found.values())
+        assert len(set(found.values())) == len(found)
+        seen = found
