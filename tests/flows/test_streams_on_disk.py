@@ -39,7 +39,7 @@ class StreamLife(Life):
     def publish(self, *bodies):
         for body in bodies:
             self.peer.publish("", "s", body, delivery_mode=2)
-        self.turn()
+        self.log.commit()
 
     def read(self, offset="first", prefetch=1_000):
         """Return what a new consumer gets, as bodies by offset."""

@@ -397,7 +397,7 @@ class Stream(Queue):
         self.pieces = pieces
         if pieces:
             self.next_offset = self.end_offset = pieces[-1].stop
-            self.streams.move_soon(self)
+            self.streams.move(self)
 
     def truncate(self, offset: int, done: "Callable[[int | DiskError], None]") -> None:
         """Let all messages below an offset go for good; call back with the new first offset."""

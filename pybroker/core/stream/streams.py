@@ -168,11 +168,6 @@ class Streams:
             for each in list(self._gathering):
                 self.move(each)
 
-    def move_soon(self, stream: "Stream") -> None:
-        """Move what a start found in the log, once everything is there."""
-        self._gathering[stream] = self._broker.clock.now_ms
-        self.again.append(partial(self.move, stream))
-
     def move(self, stream: "Stream") -> None:
         """Write what is committed into the stream's files, unless that is being done."""
         if stream in self._moving or stream.deleted:

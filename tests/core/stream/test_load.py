@@ -11,7 +11,6 @@ def test_what_cannot_be_read_leaves_a_gap_and_is_settled(world, make_stream):
     logged = SeqRanges()
     logged.add(1, 3, 1)
     stream.restore([(0, False, logged)], 0)
-    world.advance(1_000)
     assert (stream.files.next_offset, stream.next_offset) == (3, 3)
     assert sorted(log.settled) == [(stream.id, 1, 1), (stream.id, 2, 2), (stream.id, 3, 3)]
     found = []
