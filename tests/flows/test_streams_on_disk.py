@@ -3,12 +3,12 @@
 import random
 
 import pytest
+from pybroker.store.streams.recovery import recover
+from pybroker.store.streams.stream_log import StreamLog
 
 from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.stream.make import make_queue
 from pybroker.core.stream.stream import Stream
-from pybroker.store.streams.recovery import recover
-from pybroker.store.streams.stream_log import StreamLog
 from pybroker.wire.table import Table
 from tests.fakes import Basic, Confirm
 from tests.flows.test_on_disk import Life
@@ -91,7 +91,7 @@ def test_what_moved_is_settled_and_comes_once(life):
     assert {2: b"2"} == life.read(2)
     life.world.advance(1_000)
     life.answer()
-    assert (3, []) == (life.stream.files.next_offset, life.stream.pieces)
+    assert (3, 0) == (life.stream.files.next_offset, life.stream.pending)
     life = life.stopped()
     assert {0: b"0", 1: b"1", 2: b"2"} == life.read()
 

@@ -5,8 +5,6 @@ from collections import deque
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from pybroker.store.disk import DiskError
-
 if TYPE_CHECKING:
     from pybroker.core.channel.consumer import Consumer
     from pybroker.core.stream.filter import Filters
@@ -65,9 +63,9 @@ class Reader:
         self.is_reading = True
         stream.files.find_timestamp(timestamp_ms, lambda found: self._found(timestamp_ms, found))
 
-    def _found(self, timestamp_ms: int, found: "int | DiskError") -> None:
+    def _found(self, timestamp_ms: int, found: "int | BaseException") -> None:
         self.is_reading = False
-        if isinstance(found, DiskError):
+        if isinstance(found, BaseException):
             self.retry_ms = self.stream.vhost.broker.clock.now_ms + RETRY_MS
             self.stream.reading_failed(found)
             self.stream.look_again(lambda: self.find(timestamp_ms))
@@ -142,12 +140,12 @@ class Reader:
             octets = max(READ_OCTETS_MIN, min(READ_OCTETS, NODE_READ_OCTETS // stream.streams.readers))
             stream.files.read(offset, octets, lambda found: self._read_back(offset, found))
 
-    def _read_back(self, offset: int, found: "list[Run] | DiskError") -> None:
+    def _read_back(self, offset: int, found: "list[Run] | BaseException") -> None:
         self.is_reading = False
         stream = self.stream
         if self.consumer.cancelled or stream.deleted:
             return
-        if isinstance(found, DiskError):
+        if isinstance(found, BaseException):
             self.retry_ms = stream.vhost.broker.clock.now_ms + RETRY_MS
             stream.reading_failed(found)
             stream.look_again(stream.wake)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pybroker.store.disk import DiskError
     from pybroker.store.streams.chunk_log import ChunkLog
 
-    Found = Callable[[list[Run] | DiskError], None]
+    Found = Callable[[list[Run] | BaseException], None]
 
 # A turn serves one reader for so much, in messages that are delivered together; the others have their turn next.
 TURN_COST_MAX: Final = 4_096
@@ -399,8 +399,8 @@ class Stream(Queue):
             self.next_offset = self.end_offset = pieces[-1].stop
             self.streams.move(self)
 
-    def truncate(self, offset: int, done: "Callable[[int | DiskError], None]") -> None:
-        """Let all messages below an offset go for good; call back with the new first offset."""
+    def truncate(self, offset: int, done: "Callable[[BaseException | None], None]") -> None:
+        """Let all messages below an offset go for good; call back with None, or an error."""
         self.streams.truncate(self, min(offset, self.next_offset), done)
 
     def __repr__(self) -> str:

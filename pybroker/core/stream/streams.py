@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pybroker.core.policy.limits import QueueLimits
     from pybroker.core.stream.piece import Piece
     from pybroker.core.stream.stream import Stream
-    from pybroker.store.disk import DiskError
     from pybroker.store.streams.chunk_log import ChunkLog
 
     # Makes the files of a new stream, by its id, and calls back with them.
@@ -230,13 +229,13 @@ class Streams:
         oldest_ms = None if age_ms is None else self._broker.clock.timestamp_ms - age_ms
         stream.files.retain(limits.octets_max, oldest_ms, partial(self._retained, stream))
 
-    def _retained(self, stream: "Stream", found: "int | DiskError") -> None:
+    def _retained(self, stream: "Stream", found: "int | BaseException") -> None:
         self._retaining.pop(stream, None)
         if not isinstance(found, int):
             text = f"cannot remove old segments of {stream!r}, which is tried again: {found}"
             self._broker.warn("stream.retain_failed", f"stream {stream.id}", text)
 
-    def truncate(self, stream: "Stream", offset: int, done: "Callable[[int | DiskError], None]") -> None:
+    def truncate(self, stream: "Stream", offset: int, done: "Callable[[BaseException | None], None]") -> None:
         """Let all below an offset go, once what is to stay is in the files."""
         if offset <= stream.files.next_offset:
             stream.files.truncate(offset, done)

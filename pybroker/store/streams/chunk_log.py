@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.run import Run
-    from pybroker.store.disk import DiskError
 
 
 class Chunk(NamedTuple):
@@ -53,28 +52,27 @@ class ChunkLog:
         """
         raise NotImplementedError
 
-    def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | DiskError], None]") -> None:
+    def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
         """Give runs from an offset on, or from where the first message behind it is; none at the end."""
         raise NotImplementedError
 
-    def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | DiskError], None]") -> None:
+    def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]") -> None:
         """Give the offset of the first chunk that is not older; `next_offset` if all are."""
         raise NotImplementedError
 
-    def retain(self, octets_max: int | None, oldest_ms: int | None, done: "Callable[[int | DiskError], None]") -> None:
+    def retain(
+        self, octets_max: int | None, oldest_ms: int | None, done: "Callable[[int | BaseException], None]"
+    ) -> None:
         """Remove the oldest segments while there are more octets, but for the last one, and those older than a time.
 
         Gives how many were removed.
         """
         raise NotImplementedError
 
-    def truncate(self, offset: int, done: "Callable[[int | DiskError], None]") -> None:
-        """Keep nothing below an offset; gives the new first one."""
+    def truncate(self, offset: int, done: "Callable[[BaseException | None], None]") -> None:
+        """Keep nothing below an offset; gives None, or an error."""
         raise NotImplementedError
 
     def delete(self, done: "Callable[[BaseException | None], None]") -> None:
         """Remove everything."""
         raise NotImplementedError
-
-    def close(self) -> None:
-        """Close the files."""

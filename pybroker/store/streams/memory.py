@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.run import Run
-    from pybroker.store.disk import DiskError
 
 
 class MemoryStreamLog(ChunkLog):
@@ -39,7 +38,7 @@ class MemoryStreamLog(ChunkLog):
         self.last_seq, self.timestamp_ms = last.last_seq, last.timestamp_ms
         done(None)
 
-    def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | DiskError], None]") -> None:
+    def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
         """Give runs from an offset on."""
         offset = max(offset, self.first_offset)
         at = max(0, bisect_right(self._chunks, offset, key=lambda chunk: chunk.run.first_seq) - 1)
@@ -52,12 +51,14 @@ class MemoryStreamLog(ChunkLog):
                 octets_max -= run.octets
         done(found)
 
-    def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | DiskError], None]") -> None:
+    def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]") -> None:
         """Give the offset of the first chunk that is not older."""
         at = bisect_left(self._chunks, timestamp_ms, key=lambda chunk: chunk.timestamp_ms)
         done(self._chunks[at].run.first_seq if at < len(self._chunks) else self.next_offset)
 
-    def retain(self, octets_max: int | None, oldest_ms: int | None, done: "Callable[[int | DiskError], None]") -> None:
+    def retain(
+        self, octets_max: int | None, oldest_ms: int | None, done: "Callable[[int | BaseException], None]"
+    ) -> None:
         """Forget the oldest chunks."""
         count = 0
         octets = self.octets
@@ -72,12 +73,12 @@ class MemoryStreamLog(ChunkLog):
         self._raise_floor(self._chunks[0].run.first_seq if self._chunks else self.next_offset)
         done(count)
 
-    def truncate(self, offset: int, done: "Callable[[int | DiskError], None]") -> None:
+    def truncate(self, offset: int, done: "Callable[[BaseException | None], None]") -> None:
         """Forget what is below."""
         self._raise_floor(offset)
         self._chunks = [chunk for chunk in self._chunks if chunk.run.first_seq + chunk.run.count > offset]
         self._count()
-        done(self.first_offset)
+        done(None)
 
     def _count(self) -> None:
         self.octets = sum([chunk.run.octets for chunk in self._chunks])
@@ -90,6 +91,3 @@ class MemoryStreamLog(ChunkLog):
         """Forget everything."""
         self._chunks = []
         done(None)
-
-    def close(self) -> None:
-        """Do nothing."""

@@ -1,0 +1,87 @@
+"""The folders of streams while a node runs, with real threads."""
+
+import pytest
+
+from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.policy.limits import QueueLimits
+from pybroker.core.stream.make import make_queue
+from pybroker.store.log_path import log_folder
+from pybroker.wire.table import Table
+from tests.core.stream.runs import bodies_run
+from tests.daemon.test_storage import Node
+
+
+class StreamNode(Node):
+    """A node with the stream `s`, unless it is told that it was deleted."""
+
+    def __init__(self, folder, *, is_known=True):
+        super().__init__(folder)
+        self.stream = self.make("s") if is_known else None
+
+    def make(self, name):
+        vhost = self.broker.vhosts["/"]
+        limits = QueueLimits(queue_type="stream")
+        made = make_queue(vhost, name, durable=True, auto_delete=False, owner=None, arguments=Table(), limits=limits)
+        vhost.queues[name] = made
+        return made
+
+    def fill(self, stream, *bodies):
+        log = self.broker.log
+        run = bodies_run(log.take(len(bodies)), *bodies)
+        log.append(run, range(len(bodies)), (stream.id,))
+        stream.enqueue(run, range(len(bodies)), NO_RECEIPT)
+        log.commit()
+        self.wait_for(lambda: not stream.streams.uncommitted)
+
+    def move(self, stream):
+        stream.streams.move(stream)
+        self.wait_for(lambda: not stream.pending)
+
+
+@pytest.fixture
+def life(tmp_path):
+    """Return a function that stops the node, if one runs, and starts the next one."""
+    nodes = []
+
+    def start(**options):
+        if nodes:
+            nodes.pop().storage.close()
+        nodes.append(StreamNode(tmp_path, **options))
+        nodes[0].storage.open()
+        return nodes[0]
+
+    yield start
+    nodes[0].storage.close()
+
+
+def test_files_outlive_the_node(life):
+    node = life()
+    node.fill(node.stream, b"0", b"1")
+    node.move(node.stream)
+    node.fill(node.stream, b"2")
+    node = life()
+    node.wait_for(lambda: node.stream.files.next_offset == 3)
+    assert (node.stream.messages, node.stream.files.segment_count) == (3, 1)
+    assert node.broker.log.next_seq > node.stream.files.last_seq
+
+
+def test_a_new_stream_gets_files(life):
+    node = life()
+    stream = node.make("new")
+    node.fill(stream, b"0")
+    node.move(stream)
+    assert stream.files.next_offset == 1
+
+
+def test_files_of_streams_that_are_deleted_go(life, tmp_path):
+    node = life()
+    node.fill(node.stream, b"0")
+    node.move(node.stream)
+    other = node.make("other")
+    node.fill(other, b"0")
+    node.move(other)
+    node.broker.vhosts["/"].delete_queue(other)
+    node.broker.pump()
+    node.wait_for(lambda: len(list((log_folder(tmp_path) / "streams").iterdir())) == 1)
+    life(is_known=False)
+    assert not list((log_folder(tmp_path) / "streams").iterdir())
