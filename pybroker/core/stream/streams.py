@@ -41,7 +41,7 @@ SEGMENTS_MIN: Final = 8
 
 
 class Streams:
-    """`pending` and `cached` are the octets of all pieces that have not moved, and of those that have, `readers` a count.
+    """`pending` and `cached` are the octets of all pieces that have not moved, and of those that have.
 
     `uncommitted` are streams that wait for the log; `again` is called at the next tick. Without `open_files` a stream
     lives as long as the process.
@@ -136,7 +136,7 @@ class Streams:
             self.move(stream)
 
     def discard(self, stream: "Stream") -> None:
-        """Forget a stream that is deleted, and remove its files when that is on disk: a crash brings back both, or none."""
+        """Forget a stream that is deleted; its files go when that is on disk: a crash brings back both, or none."""
         self._known.pop(stream, None)
         self._gathering.pop(stream, None)
         self.uncommitted.pop(stream, None)
