@@ -7,7 +7,8 @@ The only place that reads a content by its offsets, but for `wire/content` and i
 were checked when they came in; nothing here raises.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from struct import Struct
 from typing import Final
 
 _SIZE: Final = 3  # of the header frame's payload
@@ -16,6 +17,9 @@ _PROPERTIES: Final = 19
 _EMPTY_FRAME_OCTETS: Final = 8
 # Class, weight and body size, which come before the properties.
 _BEFORE_PROPERTIES_OCTETS: Final = 12
+# Of a number in the properties.
+NUMBER_OCTETS: Final = 8
+_number: Final = Struct(">Q").pack
 
 
 def body_size(content: bytes) -> int:
@@ -43,6 +47,36 @@ def with_properties(content: bytes, octets: bytes) -> bytes:
     size = (_BEFORE_PROPERTIES_OCTETS + len(octets)).to_bytes(4)
     header = content[:_SIZE] + size + content[_SIZE + 4 : _PROPERTIES] + octets + b"\xce"
     return header + content[_header_size(content) :]
+
+
+def with_numbers(
+    contents: list[bytes],
+    number: int,
+    split: Callable[[bytes], tuple[bytes, bytes]],
+    frame_octets_max: int,
+) -> list[bytes]:
+    """Return contents of one channel with numbers in their properties, the first one's first.
+
+    `split` gives what is before and behind a number for property octets without one; messages of one kind mostly have
+    the same. A header frame that would come to more than `frame_octets_max` (0: not limited) stays as it is.
+    """
+    made, join = [], b"".join
+    octets = size = head = before = behind = b""
+    stop, fits = 0, True
+    for content in contents:
+        if content[3:7] != size or content[19:stop] != octets:
+            octets, size = property_octets(content), content[3:7]
+            stop = _PROPERTIES + len(octets)
+            before, behind = split(octets)
+            length = _BEFORE_PROPERTIES_OCTETS + len(before) + NUMBER_OCTETS + len(behind)
+            head = content[:_SIZE] + length.to_bytes(4) + content[7:_BODY_SIZE]
+            fits = not frame_octets_max or length + _EMPTY_FRAME_OCTETS <= frame_octets_max
+        if fits:
+            made.append(join((head, content[11:19], before, _number(number), behind, content[stop:])))
+        else:
+            made.append(content)
+        number += 1
+    return made
 
 
 def body(content: bytes) -> bytes:

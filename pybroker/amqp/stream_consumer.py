@@ -1,11 +1,10 @@
 """StreamConsumer: a consumer of a stream, whose deliveries say their offset in the header x-stream-offset."""
 
 from functools import lru_cache
-from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from pybroker.amqp.consumer import AmqpConsumer, reframed
-from pybroker.content_view import property_octets
+from pybroker.content_view import NUMBER_OCTETS, with_numbers
 from pybroker.wire import properties
 from pybroker.wire.table import encode_value, join_table, split_table
 
@@ -13,13 +12,6 @@ if TYPE_CHECKING:
     from pybroker.run import Run
 
 OFFSET_HEADER: Final = b"x-stream-offset"
-# Of a content header frame: its head and its end; class, weight and body size; where the properties begin
-# (AMQP §4.2.6.1).
-_FRAME_OCTETS: Final = 8
-_BEFORE_PROPERTIES: Final = 12
-_PROPERTIES: Final = 19
-_OFFSET_OCTETS: Final = 8
-_offset: Final = Struct(">Q").pack
 
 
 class StreamConsumer(AmqpConsumer):
@@ -38,25 +30,9 @@ def with_offsets(contents: list[bytes], offset: int, frame_octets_max: int) -> l
     """Return contents of one run whose headers say their offsets, the first one's first.
 
     A header frame that would come to more than `frame_octets_max` (0: not limited) stays as it is: the peer would close
-    the connection, and get the same message again. Messages of one kind mostly have the same properties.
+    the connection, and get the same message again.
     """
-    made, join = [], b"".join
-    octets = head = before = after = b""
-    stop, length, fits = 0, b"", True
-    for content in contents:
-        if content[3:7] != length or content[19:stop] != octets:
-            octets, length = property_octets(content), content[3:7]
-            stop = _PROPERTIES + len(octets)
-            before, after = _around(octets)
-            size = _BEFORE_PROPERTIES + len(before) + _OFFSET_OCTETS + len(after)
-            head = content[:3] + size.to_bytes(4) + content[7:11]
-            fits = not frame_octets_max or size + _FRAME_OCTETS <= frame_octets_max
-        if fits:
-            made.append(join((head, content[11:19], before, _offset(offset), after, content[stop:])))
-        else:
-            made.append(content)
-        offset += 1
-    return made
+    return with_numbers(contents, offset, _around, frame_octets_max)
 
 
 @lru_cache(64)
@@ -64,7 +40,7 @@ def _around(octets: bytes) -> tuple[bytes, bytes]:
     """Return properties with the header, without its value: what comes before that, and after."""
     one, other = (_with_offset(octets, offset) for offset in (0, -1))
     at = next(index for index, (left, right) in enumerate(zip(one, other, strict=True)) if left != right)
-    return one[:at], one[at + _OFFSET_OCTETS :]
+    return one[:at], one[at + NUMBER_OCTETS :]
 
 
 def _with_offset(octets: bytes, offset: int) -> bytes:

@@ -73,6 +73,23 @@ class Disk:
         self.sync_folder()
         return Disk(path)
 
+    def folder(self, name: str) -> "Disk | None":
+        """Return the folder `name` inside this one as a disk, if it is there. Its name may not be on disk."""
+        path = self.root / name
+        with _told("look for the folder", path):
+            return Disk(path) if path.is_dir() else None
+
+    def folder_names(self) -> list[str]:
+        """Return the names of all folders inside this one, sorted."""
+        with _told("list", self.root), os.scandir(self.root) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+
+    def remove_folder(self, name: str) -> None:
+        """Remove the folder `name` inside this one, which is empty."""
+        path = self.root / name
+        with _told("remove the folder", path):
+            path.rmdir()
+
     def names(self) -> list[str]:
         """Return the names of all files, sorted; folders are none."""
         with _told("list", self.root), os.scandir(self.root) as entries:

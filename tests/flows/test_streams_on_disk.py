@@ -3,12 +3,12 @@
 import random
 
 import pytest
-from pybroker.store.streams.recovery import recover
-from pybroker.store.streams.stream_log import StreamLog
 
 from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.stream.make import make_queue
 from pybroker.core.stream.stream import Stream
+from pybroker.store.streams.recovery import recover
+from pybroker.store.streams.stream_log import StreamLog
 from pybroker.wire.table import Table
 from tests.fakes import Basic, Confirm
 from tests.flows.test_on_disk import Life

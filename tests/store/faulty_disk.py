@@ -197,6 +197,22 @@ class FaultyDisk:
     def below(self, name: str) -> "FaultyDisk":
         return self.folders.setdefault(name, FaultyDisk(self.power))
 
+    def folder(self, name: str) -> "FaultyDisk | None":
+        return self.folders.get(name)
+
+    def folder_names(self) -> list[str]:
+        self._operation("folder_names", "", counted=False)
+        return sorted(self.folders)
+
+    def remove_folder(self, name: str) -> None:
+        self._operation("remove_folder", name)
+        if name not in self.folders:
+            raise DiskError("remove_folder", name, errnos.ENOENT)
+        if self.folders[name].files or self.folders[name].folders:
+            raise DiskError("remove_folder", name, errnos.ENOTEMPTY)
+        del self.folders[name]
+        self._done()
+
     def names(self) -> list[str]:
         self._operation("names", "", counted=False)
         return sorted(self.files)

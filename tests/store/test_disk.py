@@ -397,3 +397,25 @@ def test_a_flipped_bit_stays_flipped():
     disk.write_file("a", b"abc")
     disk.flip("a", 9)
     assert (disk.read_file("a"), disk.crash(random.Random(1)).read_file("a")) == (b"a`c", b"a`c")
+
+
+# -- folders -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_there_when_it_was_made(disk):
+    assert disk.folder("a") is None
+    disk.below("a").write_file("x", b"1")
+    assert disk.folder("a").read_file("x") == b"1"
+    disk.below("b")
+    assert (disk.folder_names(), disk.names()) == (["a", "b"], [])
+
+
+def test_only_an_empty_folder_is_removed(disk):
+    disk.below("a").write_file("x", b"1")
+    for name, number in (("a", errno.ENOTEMPTY), ("b", errno.ENOENT)):
+        with pytest.raises(DiskError) as raised:
+            disk.remove_folder(name)
+        assert raised.value.errno == number
+    disk.folder("a").unlink("x")
+    disk.remove_folder("a")
+    assert (disk.folder("a"), disk.folder_names()) == (None, [])

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from pybroker.run import Run
-from pybroker.store.streams.chunk_log import Chunk
+from pybroker.store.streams.format import Chunk
 
 if TYPE_CHECKING:
     from pybroker.seq_ranges import SeqRanges

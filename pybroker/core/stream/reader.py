@@ -107,7 +107,7 @@ class Reader:
                     offset = run.first_seq
                 return run, offset - run.first_seq
             self.ahead.popleft()
-        if offset >= stream.next_offset:
+        if not self.lag:
             return None, 0
         pieces = stream.pieces
         if not pieces or offset < pieces[0].offset:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pybroker.core.stream.offset import OffsetSpec
     from pybroker.core.stream.streams import Streams
     from pybroker.run import Run
-    from pybroker.store.disk import DiskError
     from pybroker.store.streams.chunk_log import ChunkLog
 
     Found = Callable[[list[Run] | BaseException], None]
@@ -254,7 +253,7 @@ class Stream(Queue):
         self.delivered += messages
         self.vhost.traffic.delivered += messages
 
-    def reading_failed(self, error: "DiskError") -> None:
+    def reading_failed(self, error: BaseException) -> None:
         """Tell operators that its files cannot be read now."""
         text = f"cannot read {self!r} now, which is tried again each second: {error}"
         self.vhost.broker.warn("stream.read.late", f"stream {self.id}", text, vhost=self.vhost.name, queue=self.name)

@@ -205,8 +205,8 @@ class Streams:
 
     def _write_late(self, stream: "Stream", error: BaseException) -> None:
         text = f"cannot write the files of {stream!r}, which is tried again each second: {error}"
-        where = {"vhost": stream.vhost.name, "queue": stream.name}
-        self._broker.warn("stream.write.late", f"stream {stream.id}", text, **where)
+        vhost, name = stream.vhost.name, stream.name
+        self._broker.warn("stream.write.late", f"stream {stream.id}", text, vhost=vhost, queue=name)
 
     def cache_octets(self, stream: "Stream") -> int:
         """Return how much of what has moved stays in memory for a stream's readers."""

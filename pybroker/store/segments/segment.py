@@ -4,7 +4,6 @@ The only module that knows where a message lies on disk. Damage is reported, nev
 raises DiskError.
 """
 
-import errno
 from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_number
+from pybroker.store.sectors import Sectors
 from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.scan import Damaged, Scanner
 from pybroker.store.segments.search import Search
@@ -32,9 +32,6 @@ SCAN_OCTETS: Final = 4_194_304
 # A queue that wants messages back reads a little first, it may want no more, then twice as much each time, up to this.
 FIRST_OCTETS: Final = 65_536
 READ_OCTETS: Final = 1_048_576
-# The unit that a disk loses at once, and how many of them a segment may have lost.
-PAGE_OCTETS: Final = 4_096
-UNREADABLE_MAX: Final = 256
 # A smaller gap between two wanted places is read too: cheaper than asking the disk twice.
 GAP_OCTETS: Final = 65_536
 
@@ -54,8 +51,8 @@ class SegmentFile:
         self.complaint = ""
         self.header: fmt.SegmentHeader | None = None
         self.seed = fmt.seed(log_id, number)
-        self._unreadable = 0
         self._file = disk.open(self.name)
+        self._sectors = Sectors(disk, self._file)
         try:
             self.size = disk.size(self._file)
             self._read_header(log_id)
@@ -82,28 +79,8 @@ class SegmentFile:
         self._disk.close(self._file)
 
     def read(self, offset: int, octets: int) -> bytes:
-        """Return octets as they are on disk; ones in place of what the disk cannot read any more: that is damage.
-
-        Raises DiskError if there is so much of it that it is the disk that is lost, not a few of its sectors.
-        """
-        try:
-            return self._disk.read_at(self._file, offset, octets)
-        except DiskError as error:
-            if error.errno != errno.EIO:
-                raise
-        return b"".join(
-            self._page(at, min(PAGE_OCTETS - at % PAGE_OCTETS, offset + octets - at))
-            for at in (offset, *range(offset - offset % PAGE_OCTETS + PAGE_OCTETS, offset + octets, PAGE_OCTETS))
-        )
-
-    def _page(self, offset: int, octets: int) -> bytes:
-        try:
-            return self._disk.read_at(self._file, offset, octets)
-        except DiskError as error:
-            self._unreadable += 1
-            if error.errno != errno.EIO or self._unreadable > UNREADABLE_MAX:
-                raise
-            return b"\xff" * octets
+        """Return octets as they are on disk; ones in place of what the disk cannot read any more (sectors.py)."""
+        return self._sectors.read(offset, octets)
 
     def read_footer(self) -> Footer | None:
         """Return what the segment says of itself; None if it is not sealed, or its footer is not sound."""

@@ -1,1 +1,11 @@
-"""The files of streams: chunks in segments, found by offset and by time. Knows no brokers and no AMQP methods."""
+"""The log of a stream on disk: chunks in segments, indexes of them, what recovery makes of a folder.
+
+Owns the folder of each stream. Knows runs and offsets, no readers and no brokers, and does not know which of a stream's
+messages are still in the journal: that is the caller's.
+"""
+
+from pybroker.store.streams.folder import remove_stream, stream_ids
+from pybroker.store.streams.format import Chunk, encode_gap
+from pybroker.store.streams.stream_log import StreamLog
+
+__all__ = ["Chunk", "StreamLog", "encode_gap", "remove_stream", "stream_ids"]

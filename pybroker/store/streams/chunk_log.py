@@ -4,39 +4,35 @@
 once where nothing has to be waited for.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.run import Run
-
-
-class Chunk(NamedTuple):
-    """Messages that are written and read together. The `first_seq` of its run is an offset.
-
-    `last_seq` is what the node's log calls the last message; `timestamp_ms` is wall time, and never less than that of
-    the chunk before.
-    """
-
-    run: "Run"
-    last_seq: int
-    timestamp_ms: int
+    from pybroker.store.streams.format import Chunk
 
 
 class ChunkLog:
     """Messages `first_offset .. next_offset - 1` are kept; in between some may be missing, if they were damaged.
 
-    `last_seq` and `timestamp_ms` are those of the last chunk, 0: there was none. `octets` and `segment_count` are what
-    the files take.
+    `last_seq` and `timestamp_ms` are those of the last chunk, 0: there was none.
     """
 
     first_offset: int
     next_offset: int
     last_seq: int
     timestamp_ms: int
-    octets: int
-    segment_count: int
+
+    @property
+    def octets(self) -> int:
+        """Return what the files take."""
+        raise NotImplementedError
+
+    @property
+    def segment_count(self) -> int:
+        """Return how many segments there are."""
+        raise NotImplementedError
 
     @property
     def last_chunk_offset(self) -> int:
@@ -44,7 +40,7 @@ class ChunkLog:
         raise NotImplementedError
 
     def append(
-        self, chunks: list[Chunk], segment_octets_max: int, done: "Callable[[BaseException | None], None]"
+        self, chunks: "list[Chunk]", segment_octets_max: int, done: "Callable[[BaseException | None], None]"
     ) -> None:
         """Write and sync chunks; a segment that has so many octets is followed by a new one.
 

@@ -3,12 +3,13 @@
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-from pybroker.store.streams.chunk_log import Chunk, ChunkLog
+from pybroker.store.streams.chunk_log import ChunkLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.run import Run
+    from pybroker.store.streams.format import Chunk
 
 
 class MemoryStreamLog(ChunkLog):
@@ -17,7 +18,16 @@ class MemoryStreamLog(ChunkLog):
     def __init__(self) -> None:
         self._chunks: list[Chunk] = []
         self.first_offset = self.next_offset = self.last_seq = self.timestamp_ms = 0
-        self.octets = self.segment_count = 0
+
+    @property
+    def octets(self) -> int:
+        """Return what the contents take."""
+        return sum([chunk.run.octets for chunk in self._chunks])
+
+    @property
+    def segment_count(self) -> int:
+        """Return how many chunks there are."""
+        return len(self._chunks)
 
     @property
     def last_chunk_offset(self) -> int:
@@ -26,13 +36,12 @@ class MemoryStreamLog(ChunkLog):
 
     def append(
         self,
-        chunks: list[Chunk],
+        chunks: "list[Chunk]",
         segment_octets_max: int,  # noqa: ARG002 - each chunk is a segment
         done: "Callable[[BaseException | None], None]",
     ) -> None:
         """Keep chunks."""
         self._chunks += chunks
-        self._count()
         last = chunks[-1]
         self.next_offset = last.run.first_seq + last.run.count
         self.last_seq, self.timestamp_ms = last.last_seq, last.timestamp_ms
@@ -69,7 +78,6 @@ class MemoryStreamLog(ChunkLog):
             count += 1
             octets -= chunk.run.octets
         del self._chunks[:count]
-        self._count()
         self._raise_floor(self._chunks[0].run.first_seq if self._chunks else self.next_offset)
         done(count)
 
@@ -77,12 +85,7 @@ class MemoryStreamLog(ChunkLog):
         """Forget what is below."""
         self._raise_floor(offset)
         self._chunks = [chunk for chunk in self._chunks if chunk.run.first_seq + chunk.run.count > offset]
-        self._count()
         done(None)
-
-    def _count(self) -> None:
-        self.octets = sum([chunk.run.octets for chunk in self._chunks])
-        self.segment_count = len(self._chunks)
 
     def _raise_floor(self, offset: int) -> None:
         self.first_offset = max(self.first_offset, min(offset, self.next_offset))

@@ -5,7 +5,7 @@ import pytest
 from pybroker.content_view import body
 from pybroker.core.stream import recover
 from pybroker.seq_ranges import SeqRanges
-from pybroker.store.streams.chunk_log import Chunk
+from pybroker.store.streams.format import Chunk
 from pybroker.store.streams.memory import MemoryStreamLog
 from tests.core.stream.runs import bodies_run
 from tests.core.stream.test_streams import Gated

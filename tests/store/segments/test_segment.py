@@ -7,7 +7,7 @@ from array import array
 import pytest
 
 from pybroker.seq_ranges import SeqRanges
-from pybroker.store import format as fmt
+from pybroker.store import format as fmt, sectors
 from pybroker.store.disk import DiskError
 from pybroker.store.segments import segment as segments
 from pybroker.store.segments.footer import Footer
@@ -337,7 +337,7 @@ def test_what_the_disk_cannot_read_any_more_is_damage(monkeypatch):
 
 def test_a_disk_that_is_lost_is_no_damage(monkeypatch):
     sample = Sample(count=300)
-    monkeypatch.setattr(segments, "UNREADABLE_MAX", 5)
+    monkeypatch.setattr(sectors, "UNREADABLE_MAX", 5)
     BadSectors(sample.disk, monkeypatch, *range(9_000, 60_000, 4_096))
     file = SegmentFile(sample.disk, 1, LOG_ID)
     with pytest.raises(DiskError):

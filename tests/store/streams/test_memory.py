@@ -2,7 +2,7 @@
 
 import pytest
 
-from pybroker.store.streams.chunk_log import Chunk
+from pybroker.store.streams.format import Chunk
 from pybroker.store.streams.memory import MemoryStreamLog
 from tests.core.stream.runs import bodies_run
 

@@ -1,0 +1,287 @@
+"""Writer: appends to a stream's newest segment, begins new ones, removes old ones. Its jobs run in one thread.
+
+The segment is open only while something is written: an idle stream has no file open, and to open one costs little
+beside a sync. A write that fails leaves the numbers as they were, and nothing that it left is trusted: the next one
+goes on in a new segment, behind the last octets that were on disk before.
+"""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pybroker.store.disk import DiskError
+from pybroker.store.streams.folder import Folder, first_offsets, remove_files, remove_stream, unlink
+from pybroker.store.streams.format import (
+    HEADER_OCTETS,
+    POINT_OCTETS,
+    SYNCED,
+    Chunk,
+    Point,
+    encode_chunk,
+    encode_gap,
+    index_name,
+    segment_name,
+)
+
+if TYPE_CHECKING:
+    from pybroker.store.disk import Disk
+
+# How far apart the places are that an index knows.
+POINT_DISTANCE_OCTETS: Final = 65_536
+# More is written in several pieces, so that it is not in memory twice.
+WRITE_OCTETS: Final = 4_194_304
+# The octets of a chunk beside its contents, before it is encoded: around them, with usual names, and for each.
+AROUND_OCTETS: Final = 192
+SIZE_OCTETS: Final = 4
+
+
+class Written(NamedTuple):
+    """A segment as far as it is on disk, and the timestamps of its first and last chunk."""
+
+    first_offset: int
+    octets: int
+    first_ms: int
+    last_ms: int
+
+
+class Removed(NamedTuple):
+    """How many segments were removed, the oldest; the floor on disk; what went wrong in the end."""
+
+    segments: int
+    floor: int
+    error: BaseException | None
+
+
+class Active:
+    """The segment that is written: `end` is up to where it is on disk, the others are of its index."""
+
+    __slots__ = ("end", "first_ms", "first_offset", "pending", "point_count", "point_position")
+
+    def __init__(self, first_offset: int, end: int = 0, first_ms: int = 0) -> None:
+        self.first_offset = first_offset
+        self.end = end
+        self.first_ms = first_ms
+        self.point_count = 0
+        self.point_position = 0  # of the last point; 0: there is none
+        self.pending = b""  # points that are not written
+
+    def note(self, point: Point, seed: int) -> None:
+        """Keep a place for the index, if it is far enough from the one before."""
+        if not self.point_position or point.position - self.point_position >= POINT_DISTANCE_OCTETS:
+            self.point_position = point.position
+            self.point_count += 1
+            self.pending += point.encode(seed)
+
+
+class Writer:
+    """The end of a stream: `next_offset`, `last_seq` and `timestamp_ms` as StreamLog has them; `active` may be None."""
+
+    __slots__ = ("_broken", "active", "floor", "folder", "last_seq", "next_offset", "timestamp_ms")
+
+    def __init__(
+        self, folder: Folder, active: Active | None, floor: int, next_offset: int, last_seq: int, timestamp_ms: int
+    ) -> None:
+        self.folder = folder
+        self.active = active
+        self._broken = active is None  # what a write left that failed is still there
+        self.floor = floor
+        self.next_offset = next_offset
+        self.last_seq = last_seq
+        self.timestamp_ms = timestamp_ms
+
+    # -- append --------------------------------------------------------------------------------------------------------
+
+    def append(self, chunks: list[Chunk], segment_octets_max: int) -> list[Written]:
+        """Write chunks, all of them on disk when this returns; return the segments they are in. Raises DiskError."""
+        active, self.active = self.active, None  # unless all goes well
+        if active is not None and active.end == HEADER_OCTETS:
+            # It may be the only one that knows where the stream ends, and nothing in it is in doubt: it stays.
+            self.active = Active(active.first_offset, HEADER_OCTETS)
+        written: list[Written] = []
+        at = 0
+        next_offset, last_seq, timestamp_ms = self.next_offset, self.last_seq, self.timestamp_ms
+        broken, self._broken = self._broken, True
+        if broken:
+            self._discard(active)
+        while at < len(chunks):
+            filled = active is not None and active.end > HEADER_OCTETS
+            if active is not None and filled and active.end + _octets(chunks[at]) > segment_octets_max:
+                self._sync_index(active)
+                active = None
+            active = active or Active(next_offset)
+            stop = _fitting(chunks, at, segment_octets_max - active.end)
+            self._write(active, (next_offset, last_seq, timestamp_ms), chunks[at:stop])
+            at = stop
+            last = chunks[at - 1]
+            next_offset, last_seq, timestamp_ms = last.next_offset, last.last_seq, last.timestamp_ms
+            write_index(self.folder, active, next_offset, timestamp_ms)
+            written.append(Written(active.first_offset, active.end, active.first_ms, timestamp_ms))
+        self.active, self._broken = active, False
+        self.next_offset, self.last_seq, self.timestamp_ms = next_offset, last_seq, timestamp_ms
+        return written
+
+    def _discard(self, active: Active | None) -> None:
+        """Remove what a failed write may have begun; gone from disk when this returns, since offsets come again.
+
+        The newest goes first, so that a kill never leaves one without those before it.
+        """
+        disk = self.folder.disk
+        disk.sync_folder()  # of names that went when this was tried before
+        for first in reversed(first_offsets(disk)):
+            if active is not None and first == active.first_offset:
+                unlink(disk, index_name(first))
+                disk.sync_folder()
+            elif first >= self.next_offset:
+                self.folder.unlink(first)
+                disk.sync_folder()
+
+    def _write(self, active: Active, before: tuple[int, int, int], chunks: list[Chunk]) -> None:
+        """Write chunks into one segment, and the segment's header in front if it is a new one; sync it.
+
+        Before them the stream has this next offset, last seq and timestamp.
+        """
+        header = b"" if active.end else self.folder.header(*before)
+        next_offset, last_seq, timestamp_ms = before
+        disk, name = self.folder.disk, segment_name(active.first_offset)
+        seed, point_seed = self.folder.seed, self.folder.point_seed(active.first_offset)
+        file = disk.create(name, lasting=False) if header else disk.open(name, write=True)
+        try:
+            start = active.end
+            if start == HEADER_OCTETS:
+                disk.truncate(file, start)  # a write into it may have failed
+            parts: list[bytes | memoryview[int]] = [header]
+            position = start + len(header)
+            if not start and chunks:
+                active.first_ms = chunks[0].timestamp_ms
+            for number, chunk in enumerate(chunks):
+                lost = chunk.run.first_seq - next_offset
+                if lost:
+                    active.note(Point(next_offset, timestamp_ms, position), point_seed)
+                    parts.append(encode_gap(next_offset, lost, last_seq, timestamp_ms, seed))
+                    position += len(parts[-1])
+                next_offset, last_seq, timestamp_ms = chunk.next_offset, chunk.last_seq, chunk.timestamp_ms
+                front, data = encode_chunk(chunk, seed, begins=not number)
+                active.note(Point(chunk.run.first_seq, chunk.timestamp_ms, position), point_seed)
+                parts += (front, data)
+                position += len(front) + len(data)
+                if position - start >= WRITE_OCTETS:
+                    disk.write_at(file, start, b"".join(parts))
+                    start, parts = position, []
+            if parts:
+                disk.write_at(file, start, b"".join(parts))
+            disk.sync(file)
+        finally:
+            disk.close(file)
+        if header:
+            disk.sync_folder()
+        active.end = position
+
+    # -- index ---------------------------------------------------------------------------------------------------------
+
+    def _sync_index(self, active: Active) -> None:
+        """Have the index of a segment on disk that will not be read at a start any more."""
+        disk = self.folder.disk
+        with suppress(DiskError):
+            file = disk.open(index_name(active.first_offset), write=True)
+            try:
+                disk.sync(file)
+            finally:
+                disk.close(file)
+
+    # -- removal -------------------------------------------------------------------------------------------------------
+
+    def begin_segment(self) -> Written:
+        """Have a new, empty segment at the end, so that the others can go. Raises DiskError."""
+        active = self.active
+        if active is not None and active.end == HEADER_OCTETS:
+            return Written(active.first_offset, active.end, 0, self.timestamp_ms)
+        self.active = None
+        broken, self._broken = self._broken, True
+        if broken:
+            self._discard(active)
+        if active is not None:
+            self._sync_index(active)
+        active = Active(self.next_offset)
+        self._write(active, (self.next_offset, self.last_seq, self.timestamp_ms), [])
+        write_index(self.folder, active, self.next_offset, self.timestamp_ms)
+        self.active, self._broken = active, False
+        return Written(active.first_offset, active.end, 0, self.timestamp_ms)
+
+    def raise_floor(self, floor: int, segments: list[int], *, exact: bool) -> Removed:
+        """Let the stream begin at `floor`; remove segments that are wholly below it, ascending.
+
+        If it is not `exact` the floor is where the segments end: when one goes, nothing else need say so. If there is
+        no room to write the floor, they go one by one until there is.
+        """
+        gone = 0
+        try:
+            while floor > self.floor and (exact or len(segments) - gone > 1):
+                try:
+                    self.folder.write_meta(floor)
+                except DiskError as error:
+                    if not error.full or gone == len(segments):
+                        raise
+                    self._unlink(segments[gone])
+                    gone += 1
+                    self.folder.disk.sync_folder()
+                else:
+                    self.floor = floor
+                    break
+            for first in segments[gone:]:
+                self._unlink(first)
+                gone += 1
+            self.folder.disk.sync_folder()
+        except DiskError as error:
+            return Removed(gone, self.floor, error)
+        return Removed(gone, self.floor, None)
+
+    def _unlink(self, first_offset: int) -> None:
+        """Remove a segment whose offsets do not come again; its index goes at the next start if it cannot now."""
+        unlink(self.folder.disk, segment_name(first_offset))
+        with suppress(DiskError):
+            unlink(self.folder.disk, index_name(first_offset))
+
+    def delete(self, log: "Disk") -> None:
+        """Remove the folder: all of it is gone when this returns. Raises DiskError; then a start goes on with it."""
+        self.active = None
+        try:
+            self.folder.write_meta(self.next_offset, deleted=True)
+        except DiskError as error:
+            if not error.full:
+                raise
+            remove_files(self.folder.disk)
+        remove_stream(log, self.folder.stream_id)
+
+
+def write_index(folder: Folder, active: Active, next_offset: int, timestamp_ms: int) -> None:
+    """Write points that are not written, and how far the segment is synced. It is not synced, and may fail: a hint."""
+    disk, name = folder.disk, index_name(active.first_offset)
+    with suppress(DiskError):
+        try:
+            file = disk.open(name, write=True)
+        except DiskError as error:
+            if not error.missing:
+                raise
+            file = disk.create(name, lasting=False)
+        try:
+            if active.pending:
+                written = active.point_count - len(active.pending) // POINT_OCTETS
+                disk.write_at(file, POINT_OCTETS * (1 + written), active.pending)
+                active.pending = b""
+            synced = Point(next_offset, timestamp_ms, active.end, SYNCED)
+            disk.write_at(file, 0, synced.encode(folder.point_seed(active.first_offset)))
+        finally:
+            disk.close(file)
+
+
+def _fitting(chunks: list[Chunk], at: int, room: int) -> int:
+    """Return up to which chunk they fit into the room that is left in a segment: one does in any case."""
+    stop = at + 1
+    room -= _octets(chunks[at])
+    while stop < len(chunks) and (room := room - _octets(chunks[stop])) >= 0:
+        stop += 1
+    return stop
+
+
+def _octets(chunk: Chunk) -> int:
+    """Return about how many octets a chunk takes, rather more."""
+    return chunk.run.octets + SIZE_OCTETS * chunk.run.count + AROUND_OCTETS

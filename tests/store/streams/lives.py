@@ -1,0 +1,134 @@
+"""One life of a stream's log, and a world of several: the message at each offset is known, so is what must be there."""
+
+import random
+from functools import cache
+
+from pybroker.run import Run
+from pybroker.store.streams.folder import STREAMS, folder_name
+from pybroker.store.streams.format import Chunk
+from pybroker.store.streams.stream_log import StreamLog
+from tests.inline_worker import InlineWorker
+from tests.store.records import content, run_of
+
+STREAM = 7
+# The journal's seq of the message at an offset is this much higher, its time a tenth of it.
+SEQS_AHEAD = 1_000
+START_MS = 1_700_000_000_000
+SEGMENT_OCTETS = 3_000
+LARGE_FROM = 50
+
+
+def body(offset: int) -> bytes:
+    """Return the body of the message at this offset: a few octets, now and then some, from 50 on also many."""
+    return _body(offset, offset >= LARGE_FROM)
+
+
+@cache
+def _body(offset: int, large: bool) -> bytes:
+    rng = random.Random(offset)
+    return b"%d:" % offset + rng.randbytes(
+        rng.choice((0, 0, 5, 5, 5, 40, 40, 40, 40, 40, 40, 300, 6_000 if large else 300))
+    )
+
+
+def timestamp(offset: int) -> int:
+    """Return when it was published."""
+    return START_MS + offset // 10
+
+
+def chunk(offset: int, count: int) -> Chunk:
+    """Return the messages from an offset on."""
+    run = run_of([body(offset + at) for at in range(count)], offset)
+    return Chunk(run, offset + count - 1 + SEQS_AHEAD, timestamp(offset))
+
+
+def chunks(offset: int, *counts: int) -> list[Chunk]:
+    """Return chunks of so many messages each."""
+    made = []
+    for count in counts:
+        made.append(chunk(offset, count))
+        offset += count
+    return made
+
+
+def contents(runs: list[Run]) -> dict[int, bytes]:
+    """Return messages that were read, by offset; no offset comes twice."""
+    found: dict[int, bytes] = {}
+    for run in runs:
+        for at, each in enumerate(run.contents_at(range(run.count)), run.first_seq):
+            assert at not in found
+            found[at] = each
+    return found
+
+
+def expected(first: int, stop: int) -> dict[int, bytes]:
+    """Return what must be there."""
+    return {offset: content(body(offset)) for offset in range(first, stop)}
+
+
+class Life:
+    """A stream's log from a start on; its workers work when they are told to."""
+
+    def __init__(self, disk, stream_id=STREAM):
+        self.disk = disk
+        self.writer, self.reader = InlineWorker(), InlineWorker()
+        self.log = StreamLog.recover(disk, stream_id, self.writer, self.reader)
+        self.damages = []
+        self.log.on_damage = self.damages.append
+
+    @property
+    def folder(self):
+        """Return the folder of the stream."""
+        return self.disk.folder(STREAMS).folder(folder_name(STREAM))
+
+    def run(self):
+        """Have both workers work until there is nothing to do."""
+        while len(self.writer) or len(self.reader):
+            self.writer.run()
+            self.reader.run()
+
+    def append(self, *counts, segment_octets=SEGMENT_OCTETS):
+        """Append chunks of so many messages; return what `done` got."""
+        answers = []
+        self.log.append(chunks(self.log.next_offset, *counts), segment_octets, answers.append)
+        self.run()
+        (answer,) = answers
+        return answer
+
+    def fill(self, messages, count=5, segment_octets=SEGMENT_OCTETS):
+        """Append that many messages, so many in a chunk, a few chunks at a time."""
+        while self.log.next_offset < messages:
+            assert self.append(*[count] * 3, segment_octets=segment_octets) is None
+
+    def ask(self, name, *arguments):
+        """Call a method of the log that ends with `done`; return what that got."""
+        answers = []
+        getattr(self.log, name)(*arguments, answers.append)
+        self.run()
+        (answer,) = answers
+        return answer
+
+    def read(self, offset=0, octets=1_000):
+        """Return all messages from an offset on, in the order in which they came."""
+        found = {}
+        while runs := self.ask("read", offset, octets):
+            assert not isinstance(runs, BaseException), runs
+            assert runs[0].first_seq >= offset
+            part = contents(runs)
+            assert not found.keys() & part.keys()
+            assert list(part) == sorted(part)
+            found |= part
+            offset = max(part) + 1
+        return found
+
+    def check(self):
+        """See that exactly the messages are there that the numbers promise."""
+        log = self.log
+        assert self.read() == expected(log.first_offset, log.next_offset)
+        if log.next_offset:
+            assert log.last_seq == log.next_offset - 1 + SEQS_AHEAD
+
+
+def segment_files(folder):
+    """Return the names of the segments."""
+    return [name for name in folder.names() if name.endswith(".log")]

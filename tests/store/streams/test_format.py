@@ -1,0 +1,136 @@
+"""The octets of a stream's files: they never change, and nothing else passes for them."""
+
+import random
+
+import pytest
+
+from pybroker.store.format import FormatError, VersionError, decode_publish
+from pybroker.store.streams import format as fmt
+from pybroker.store.streams.format import Chunk, Header, Point
+from tests.store.records import run_of
+
+LOG_ID, STREAM = 0xE90C4, 7
+SEED = fmt.chunk_seed(LOG_ID, STREAM)
+HEADER = Header(LOG_ID, STREAM, 300, 1_299, 1_700_000_000_123)
+
+
+def chunk_octets(bodies=(b"one", b"three"), first=300, *, begins=True):
+    chunk = Chunk(run_of(list(bodies), first), 1_301, 1_700_000_000_456)
+    return b"".join(fmt.encode_chunk(chunk, SEED, begins=begins))
+
+
+def test_a_header_has_these_octets():
+    assert HEADER.encode().hex() == (
+        "706273747265616d01000000c4900e0007000000000000002c0100000000000013050000000000007b68e5cf8b01000000000000"
+        "000000000000000042d4bc4d"
+    )
+    assert Header.decode(HEADER.encode()) == HEADER
+
+
+def test_meta_has_these_octets():
+    meta = Header(LOG_ID, STREAM, 12, flags=fmt.DELETED)
+    assert meta.encode(fmt.META_MAGIC).hex() == (
+        "706273746d65746101000100c4900e0007000000000000000c000000000000000000000000000000000000000000000000000000"
+        "0000000000000000bdc4fe9a"
+    )
+    assert Header.decode(meta.encode(fmt.META_MAGIC), fmt.META_MAGIC) == meta
+
+
+def test_a_chunk_has_these_octets():
+    assert chunk_octets().hex() == (
+        "c03d7e4f8100000000000000000101003de4000000000000150500000000000051000002000000020000018bcfe569c800000000"
+        "00000001000000000000012c00a0086e00000081000000000000000000000000020000002c01000000000000c869e5cf8b010000"
+        "ffffffffffffffff0000020000000000ffffffff0100000000017122000000240000000100010000000f003c0000000000000000"
+        "0003100002ce030001000000036f6e65ce0100010000000f003c00000000000000000005100002ce030001000000057468726565"
+        "ce"
+    )
+
+
+def test_a_gap_has_these_octets():
+    assert fmt.encode_gap(300, 5, 1_301, 1_700_000_000_456, SEED).hex() == (
+        "40a7c1e3000000000000000000020100bce4000000000000150500000000000051000000000000050000018bcfe569c800000000"
+        "00000001000000000000012c00000000000000000000000000000000"
+    )
+
+
+def test_a_point_has_these_octets():
+    seed = fmt.point_seed(LOG_ID, STREAM, 300)
+    point = Point(312, 1_700_000_000_456, 65_700, fmt.SYNCED)
+    assert point.encode(seed).hex() == ("3801000000000000c869e5cf8b010000a40001000000000001000000f381cb60")
+    assert fmt.decode_point(point.encode(seed), 0, seed) == point
+    assert fmt.decode_point(bytes(32) + point.encode(seed), 1, seed) == point
+    assert fmt.decode_point(point.encode(seed), 1, seed) is None
+    assert fmt.decode_point(point.encode(seed), 0, fmt.point_seed(LOG_ID, STREAM, 301)) is None
+
+
+def test_a_chunk_is_read_back():
+    octets = b"12345" + chunk_octets()
+    front = fmt.decode_front(octets, 5, SEED)
+    assert front == fmt.Front(
+        len(octets) - 5, fmt.CONTENTS, front.data_octets, front.data_crc, True, 1_301, 300, 2, 1_700_000_000_456
+    )
+    assert front.next_offset == 302
+    run = decode_publish(octets[5 + fmt.FRONT_OCTETS :])
+    assert (run.first_seq, run.count, run.arrived_ms) == (300, 2, 1_700_000_000_456)
+    assert run.contents_at(range(2)) == run_of([b"one", b"three"]).contents
+
+
+def test_only_the_first_chunk_of_a_write_begins():
+    assert fmt.decode_front(chunk_octets(begins=True), 0, SEED).begins
+    assert not fmt.decode_front(chunk_octets(begins=False), 0, SEED).begins
+
+
+def test_a_gap_is_read_back():
+    octets = fmt.encode_gap(300, 5, 1_301, 1_700_000_000_456, SEED)
+    front = fmt.decode_front(octets, 0, SEED)
+    assert (front.octets, front.kind, front.first_offset, front.next_offset) == (80, fmt.GAP, 300, 305)
+
+
+def test_a_front_with_a_flipped_bit_is_none():
+    octets = chunk_octets()
+    for bit in range(8 * fmt.FRONT_OCTETS):
+        changed = bytearray(octets)
+        changed[bit // 8] ^= 1 << bit % 8
+        assert fmt.decode_front(bytes(changed), 0, SEED) is None, bit
+
+
+def test_a_header_with_a_flipped_bit_is_refused():
+    for bit in range(8 * fmt.HEADER_OCTETS):
+        changed = bytearray(HEADER.encode())
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(FormatError):
+            Header.decode(bytes(changed))
+
+
+def test_a_newer_version_is_told_apart(monkeypatch):
+    monkeypatch.setattr(fmt, "VERSION", 2)
+    octets = HEADER.encode()
+    monkeypatch.undo()
+    with pytest.raises(VersionError):
+        Header.decode(octets)
+
+
+def test_a_chunk_of_another_stream_or_log_is_none():
+    for seed in (fmt.chunk_seed(LOG_ID, 8), fmt.chunk_seed(1, STREAM)):
+        assert fmt.decode_front(chunk_octets(), 0, seed) is None
+
+
+def test_chunks_are_found_among_other_octets():
+    rng = random.Random(1)
+    octets = b"".join(
+        [rng.randbytes(100), bytes(50), chunk_octets(), bytes(11), chunk_octets((b"",) * 70, 302), rng.randbytes(9)]
+    )
+    first = fmt.find_front(octets, 0, SEED)
+    assert first == 150
+    second = fmt.find_front(octets, first + 1, SEED)
+    assert fmt.decode_front(octets, second, SEED).first_offset == 302
+    assert fmt.find_front(octets, second + 1, SEED) == -1
+
+
+def test_names_tell_the_first_offset():
+    assert fmt.segment_name(300) == "00000000000000000300.log"
+    assert fmt.index_name(300) == "00000000000000000300.idx"
+    assert fmt.offset_of("00000000000000000300.log") == 300
+    assert fmt.offset_of("00000000000000000300.idx", fmt.INDEX_SUFFIX) == 300
+    for name in ("meta", "300.log", "00000000000000000300.idx", "0000000000000000030x.log", "+0000000000000000300.log"):
+        assert fmt.offset_of(name) is None

@@ -1,0 +1,118 @@
+"""Reader: messages from any offset on, as many octets as asked for, past damage."""
+
+import pytest
+
+from pybroker.run import RunAttributes
+from pybroker.store.streams.format import Chunk, index_name, segment_name
+from pybroker.store.streams.reader import find_offset, read_runs
+from pybroker.store.streams.segments import Place
+from tests.store.faulty_disk import FaultyDisk
+from tests.store.records import run_of
+from tests.store.streams.lives import START_MS, Life, contents, expected, timestamp
+
+MESSAGES = 90
+
+
+@pytest.fixture
+def life(monkeypatch):
+    monkeypatch.setattr("pybroker.store.streams.writer.POINT_DISTANCE_OCTETS", 700)
+    life = Life(FaultyDisk())
+    life.fill(MESSAGES, 5, segment_octets=1 << 20)
+    return life
+
+
+def place(life):
+    return life.log._segments.place(0, life.log.next_offset)
+
+
+def test_from_any_offset_on(life):
+    for offset in range(MESSAGES):
+        found = read_runs(life.log._folder, place(life), offset, 1 << 20)
+        assert contents(found.runs) == expected(offset, MESSAGES)
+        assert (found.next_offset, found.reports) == (MESSAGES, [])
+
+
+@pytest.mark.parametrize("octets", [1, 500, 1_000, 5_000, 1 << 20])
+def test_about_as_many_octets_as_asked_for(life, octets):
+    offset = count = 0
+    while offset < MESSAGES:
+        found = read_runs(life.log._folder, place(life), offset, octets)
+        assert found.runs[0].first_seq == offset
+        assert len(found.runs) == 1 or sum(run.octets for run in found.runs) <= octets
+        offset = found.next_offset
+        count += 1
+    assert count == 1 if octets == 1 << 20 else count > 1
+
+
+def test_little_more_is_read_than_asked_for(life, monkeypatch):
+    read = []
+    read_at = FaultyDisk.read_at
+
+    def counted(disk, file, offset, octets):
+        found = read_at(disk, file, offset, octets)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(FaultyDisk, "read_at", counted)
+    monkeypatch.setattr("pybroker.store.streams.reader.SEEK_OCTETS", 1_000)
+    got = sum(run.octets for run in read_runs(life.log._folder, place(life), 30, 2_000).runs)
+    index = life.folder.size_of(index_name(0))
+    assert got > 500
+    assert sum(read) - index <= 2_000 + 1_000
+
+
+def test_a_run_is_as_it_was_published():
+    life = Life(FaultyDisk())
+    attributes = RunAttributes(persistent=True, priority=3, ttl_ms=70, wants=4)
+    run = run_of([b"a", b"bcd", b""], 0, ("x", "key"), attributes, channel=9, frame_octets_max=4_096)
+    life.log.append([Chunk(run, 5, START_MS)], 1_000, lambda error: None)
+    life.run()
+    (found,) = life.ask("read", 0, 1)
+    assert (found.names, found.attributes, found.first_seq, found.count) == (run.names, attributes, 0, 3)
+    assert (found.channel, found.frame_octets_max, found.arrived_ms) == (9, 4_096, START_MS)
+    assert (found.body_octets, found.body_size, found.octets) == (4, -1, run.octets)
+    (part,) = life.ask("read", 1, 1)
+    assert (part.first_seq, part.count, part.body_octets) == (1, 2, 3)
+
+
+def test_damage_is_passed_over_and_told(life):
+    index = life.log._folder.point_seed(0)
+    assert index
+    octets = life.folder.read_file(segment_name(0))
+    at = octets.index(expected(33, 34)[33])
+    life.folder.damage(segment_name(0), at, b"\xff")
+    found = read_runs(life.log._folder, place(life), 0, 1 << 20)
+    assert contents(found.runs) == expected(0, 30) | expected(35, MESSAGES)
+    (report,) = found.reports
+    assert report.startswith(f"stream 7 is damaged: {segment_name(0)}, ")
+    assert report.endswith(": messages 30 to 34 are lost")
+    assert read_runs(life.log._folder, place(life), 36, 1 << 20).reports == []
+    (report,) = read_runs(life.log._folder, place(life), 32, 1 << 20).reports
+    assert report.endswith(": messages 32 to 34 are lost")
+
+
+def test_a_chunk_that_is_all_gone_is_passed_over_and_told(life):
+    octets = life.folder.read_file(segment_name(0))
+    start = octets.index(expected(29, 30)[29]) + len(expected(29, 30)[29])
+    end = octets.index(expected(44, 45)[44]) + len(expected(44, 45)[44])
+    life.folder.damage(segment_name(0), start, bytes(end - start))
+    found = read_runs(life.log._folder, place(life), 0, 1 << 20)
+    assert contents(found.runs) == expected(0, 30) | expected(45, MESSAGES)
+    (report,) = found.reports
+    assert report.endswith(f"{end - start} octets at {start}: messages 30 to 44 are lost")
+
+
+def test_octets_that_are_not_synced_are_not_read(life):
+    known = place(life)
+    assert life.append(5, segment_octets=1 << 20) is None
+    assert contents(read_runs(life.log._folder, known, 0, 1 << 20).runs) == expected(0, MESSAGES)
+    stop = Place(0, known.octets + 1_000, 60)
+    assert contents(read_runs(life.log._folder, stop, 0, 1 << 20).runs) == expected(0, 60)
+
+
+def test_the_first_chunk_that_is_not_older(life):
+    for offset in range(MESSAGES):
+        wanted = timestamp(offset)
+        first = next(at for at in range(0, MESSAGES, 5) if timestamp(at) >= wanted)
+        assert find_offset(life.log._folder, place(life), wanted) == first
+    assert find_offset(life.log._folder, place(life), timestamp(MESSAGES)) == MESSAGES

@@ -1,0 +1,192 @@
+"""Recovery: which files of a folder count, and what becomes of the others."""
+
+import random
+
+import pytest
+
+from pybroker.store.format import VersionError
+from pybroker.store.recovery.quarantine import QUARANTINE
+from pybroker.store.streams import format as fmt
+from pybroker.store.streams.format import META_NAME, Header, index_name, segment_name
+from tests.store.faulty_disk import FaultyDisk, PowerLoss
+from tests.store.streams.lives import SEQS_AHEAD, STREAM, Life, chunks, expected, segment_files, timestamp
+
+
+def filled(messages=45, **options):
+    life = Life(FaultyDisk())
+    life.fill(messages, **options)
+    return life
+
+
+def test_a_new_stream_is_empty():
+    log = Life(FaultyDisk()).log
+    assert (log.first_offset, log.next_offset, log.last_seq, log.timestamp_ms) == (0, 0, 0, 0)
+    assert (log.octets, log.segment_count, log.last_chunk_offset) == (0, 0, 0)
+    assert (log.reports, log.cut) == ([], "")
+
+
+def test_all_is_as_it_was():
+    life = filled()
+    log, again = life.log, Life(life.disk).log
+    for name in ("first_offset", "next_offset", "last_seq", "timestamp_ms", "octets", "segment_count", "reports"):
+        assert getattr(again, name) == getattr(log, name), name
+    assert (again.last_chunk_offset, again.cut) == (log.last_chunk_offset, "")
+    assert (again.last_seq, again.timestamp_ms) == (44 + SEQS_AHEAD, timestamp(40))
+    for column in ("firsts", "_octets", "_first_ms", "_last_ms"):
+        assert getattr(again._segments, column) == getattr(log._segments, column), column
+
+
+def test_indexes_are_made_again():
+    life = filled()
+    for name in list(life.folder.names()):
+        if name.endswith(".idx"):
+            life.folder.unlink(name)
+    log = life.log
+    again = Life(life.disk)
+    again.check()
+    assert (again.log.reports, again.damages) == ([], [])
+    for column in ("firsts", "_octets", "_first_ms", "_last_ms"):
+        assert getattr(again.log._segments, column) == getattr(log._segments, column), column
+    assert len([name for name in life.folder.names() if name.endswith(".idx")]) == log.segment_count
+
+
+def test_what_a_kill_left_is_tidied():
+    life = filled()
+    for name in ("meta.new", index_name(99)):
+        life.folder.close(life.folder.create(name))
+    life.folder.close(life.folder.create("note"))
+    names = Life(life.disk).folder.names()
+    assert "note" in names
+    assert not {"meta.new", index_name(99)} & set(names)
+
+
+def test_a_torn_end_is_cut_off_and_told():
+    life = filled()
+    name = segment_files(life.folder)[-1]
+    size = life.folder.size_of(name)
+    file = life.folder.open(name, write=True)
+    life.folder.write_at(file, size, b"x" * 100)
+    life.folder.close(file)
+    again = Life(life.disk)
+    assert (again.log.reports, again.folder.size_of(name)) == ([], size)
+    assert again.log.cut == (
+        f"stream {STREAM} ended in an incomplete, unconfirmed write: truncated 100 octets of {name}"
+    )
+    again.check()
+
+
+def test_a_newest_segment_without_a_whole_chunk_goes():
+    life = filled()
+    for octets in (b"", b"x" * 500, Header(life.log._folder.log_id, STREAM, 45).encode()):
+        file = life.folder.create(segment_name(45))
+        life.folder.write_at(file, 0, octets)
+        life.folder.close(file)
+        again = Life(life.disk)
+        assert segment_name(45) not in again.folder.names()
+        assert (again.log.reports, again.log.next_offset) == ([], 45)
+
+
+def test_meta_that_is_missing_is_reported():
+    life = filled()
+    assert life.ask("truncate", 20) is None
+    life.folder.unlink(META_NAME)
+    again = Life(life.disk)
+    assert again.log.reports == [
+        "stream 7 is damaged: meta is missing: messages that were truncated may be back",
+    ]
+    again.check()
+    assert Life(life.disk).log.reports == []
+
+
+def test_meta_that_is_damaged_is_kept_aside():
+    life = filled()
+    life.folder.flip(META_NAME, 99)
+    again = Life(life.disk)
+    assert again.log.reports == [
+        f"stream 7 is damaged: meta: the header is damaged, kept as {QUARANTINE}/meta",
+    ]
+    assert again.folder.folder(QUARANTINE).names() == ["meta"]
+    again.check()
+
+
+def test_a_stream_of_which_no_header_is_left_is_kept_aside():
+    life = filled()
+    for name in (META_NAME, *segment_files(life.folder)):
+        life.folder.flip(name, 99)
+    again = Life(life.disk)
+    assert len(again.log.reports) == 1 + life.log.segment_count
+    assert len(again.folder.folder(QUARANTINE).names()) == 1 + life.log.segment_count
+    assert again.log.next_offset == 0
+    again.fill(10)
+    again.check()
+
+
+def test_a_stream_of_which_no_segment_is_left_goes_on_at_its_floor():
+    life = filled()
+    assert life.ask("truncate", 20) is None
+    for name in segment_files(life.folder):
+        life.folder.unlink(name)
+    again = Life(life.disk)
+    assert again.log.reports == [
+        "stream 7 is damaged: no segment is left, and there were messages up to offset 20",
+    ]
+    assert (again.log.first_offset, again.log.next_offset) == (20, 20)
+    again.fill(30)
+    assert again.read() == expected(20, again.log.next_offset)
+
+
+def test_an_empty_segment_keeps_the_numbers():
+    life = filled()
+    assert isinstance(life.ask("retain", None, timestamp(1_000)), int)
+    assert life.log.segment_count == 1
+    again = Life(life.disk).log
+    assert (again.first_offset, again.next_offset, again.reports) == (45, 45, [])
+    assert (again.last_seq, again.timestamp_ms, again.last_chunk_offset) == (44 + SEQS_AHEAD, timestamp(40), 45)
+
+
+def test_an_empty_segment_whose_header_is_damaged_keeps_the_offset():
+    life = filled()
+    life.ask("retain", None, timestamp(1_000))
+    life.folder.flip(segment_name(45), 200)
+    again = Life(life.disk).log
+    assert (again.first_offset, again.next_offset, len(again.reports)) == (45, 45, 1)
+
+
+def test_a_newer_version_is_refused(monkeypatch):
+    for name in (META_NAME, segment_name(0)):
+        life = filled(5)
+        header = Header.decode(
+            life.folder.read_file(name)[:64], fmt.META_MAGIC if name == META_NAME else fmt.SEGMENT_MAGIC
+        )
+        monkeypatch.setattr(fmt, "VERSION", 2)
+        octets = header.encode(fmt.META_MAGIC if name == META_NAME else fmt.SEGMENT_MAGIC)
+        monkeypatch.undo()
+        life.folder.damage(name, 0, octets)
+        with pytest.raises(VersionError):
+            Life(life.disk)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_power_may_go_while_a_start_is_at_work(seed):
+    """Between any two operations of a start, of a folder in which there is much to do."""
+    rng = random.Random(seed)
+    operation = 1
+    while True:
+        life = filled(45, count=3)
+        life.log.append(chunks(life.log.next_offset, 4, 4, 4), 1_000, lambda error: None)
+        life.disk.crash_at(life.disk.power.operations + rng.randrange(2, 9))
+        with pytest.raises(PowerLoss):
+            life.run()
+        disk = life.disk.crash(rng)
+        disk.crash_at(operation)
+        try:
+            Life(disk)
+        except PowerLoss:
+            disk = disk.crash(rng)
+        else:
+            break
+        again = Life(disk)
+        assert again.log.reports == []
+        again.check()
+        assert again.log.next_offset >= 45
+        operation += 1

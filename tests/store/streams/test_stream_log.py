@@ -1,0 +1,262 @@
+"""StreamLog: what the hub is told, and readers at work while segments go."""
+
+import errno
+import sys
+
+import pytest
+
+from pybroker.store.disk import Disk, DiskError
+from pybroker.store.streams.segments import Segments
+from pybroker.store.streams.writer import Written
+from tests.store.faulty_disk import FaultyDisk
+from tests.store.streams.lives import SEQS_AHEAD, Life, chunks, contents, expected, segment_files, timestamp
+
+MESSAGES = 90
+
+
+@pytest.fixture(params=["real", "faulty"])
+def life(request, tmp_path):
+    life = Life(Disk(tmp_path) if request.param == "real" else FaultyDisk())
+    life.fill(MESSAGES, 5, segment_octets=1_500)
+    return life
+
+
+def test_numbers_follow_what_is_written(life):
+    log = life.log
+    assert (log.first_offset, log.next_offset, log.last_chunk_offset) == (0, MESSAGES, MESSAGES - 5)
+    assert (log.last_seq, log.timestamp_ms) == (MESSAGES - 1 + SEQS_AHEAD, timestamp(MESSAGES - 5))
+    assert log.segment_count == len(segment_files(life.folder)) > 4
+    assert log.octets == sum(map(life.folder.size_of, segment_files(life.folder)))
+    life.check()
+
+
+def test_numbers_grow_before_it_is_told(life):
+    seen = []
+    life.log.append(chunks(MESSAGES, 3), 1_500, lambda error: seen.append((error, life.log.next_offset)))
+    assert (seen, life.log.next_offset) == ([], MESSAGES)
+    life.run()
+    assert seen == [(None, MESSAGES + 3)]
+
+
+def test_at_the_end_there_is_nothing_to_read(life):
+    assert life.ask("read", MESSAGES, 100) == []
+    assert life.ask("read", MESSAGES + 5, 100) == []
+    assert Life(FaultyDisk()).ask("read", 0, 100) == []
+
+
+def test_a_read_that_the_disk_refuses_can_be_asked_for_again():
+    life = Life(FaultyDisk())
+    life.fill(20)
+    life.disk.fail_next("open", errno.EMFILE)
+    assert life.ask("read", 0, 100).lacks_descriptors
+    assert contents(life.ask("read", 0, 10_000))[0] == expected(0, 1)[0]
+    life.disk.fail_next("open", errno.EMFILE)
+    assert isinstance(life.ask("find_timestamp", timestamp(15)), DiskError)
+
+
+def test_segments_go_by_size(life):
+    log = life.log
+    octets, count = log.octets, log.segment_count
+    assert life.ask("retain", octets, None) == 0
+    gone = life.ask("retain", octets // 2, None)
+    assert 0 < gone < count
+    assert log.segment_count == count - gone
+    assert octets // 2 - 7_000 < log.octets <= octets // 2
+    assert log.first_offset > 0
+    life.check()
+    assert life.ask("retain", 0, None) == count - gone - 1
+    assert log.segment_count == 1
+    assert life.ask("retain", 0, None) == 0
+    assert min(life.read(0)) == log.first_offset
+
+
+def test_segments_go_by_age(life):
+    log = life.log
+    assert life.ask("retain", None, timestamp(0)) == 0
+    assert life.ask("retain", None, timestamp(45)) > 0
+    assert log._segments._last_ms[0] >= timestamp(45)
+    assert 0 < log.first_offset <= 45
+    life.check()
+
+
+def test_the_newest_segment_goes_by_age_too(life):
+    log = life.log
+    count = log.segment_count
+    assert life.ask("retain", None, timestamp(MESSAGES) + 1) == count
+    assert (log.first_offset, log.next_offset, log.segment_count, log.octets) == (MESSAGES, MESSAGES, 1, 64)
+    assert (log.last_chunk_offset, log.last_seq) == (MESSAGES, MESSAGES - 1 + SEQS_AHEAD)
+    assert life.ask("retain", None, timestamp(MESSAGES) + 1) == 0
+    assert (life.read(0), life.ask("find_timestamp", timestamp(50))) == ({}, MESSAGES)
+    life.fill(MESSAGES + 20)
+    life.check()
+    assert log.first_offset == MESSAGES
+
+
+def test_the_newest_segment_stays_while_it_is_written(life):
+    answers = []
+    life.log.append(chunks(MESSAGES, 3), 1 << 20, answers.append)
+    life.log.retain(None, timestamp(10_000), answers.append)
+    life.run()
+    assert answers[0] is None
+    assert answers[1] > 0
+    assert life.log.first_offset < MESSAGES
+    life.check()
+
+
+def test_removals_are_decided_one_after_the_other(life):
+    answers = []
+    life.log.retain(life.log.octets // 2, None, answers.append)
+    life.log.retain(life.log.octets // 2, None, answers.append)
+    life.log.truncate(MESSAGES - 3, answers.append)
+    life.log.retain(None, timestamp(MESSAGES), answers.append)
+    life.run()
+    assert answers[0] > 0
+    assert (answers[1], answers[2]) == (0, None)
+    life.check()
+
+
+def test_a_truncation_hides_what_is_in_the_same_segment(life):
+    assert life.ask("truncate", 44) is None
+    assert life.log.first_offset == 44
+    assert min(life.read(0)) == 44
+    life.check()
+    assert Life(life.disk).log.first_offset == 44
+    assert life.ask("truncate", 20) is None
+    assert life.log.first_offset == 44
+
+
+def test_a_truncation_ends_where_the_segments_do(life):
+    assert life.ask("truncate", MESSAGES + 1_000) is None
+    log = Life(life.disk).log
+    assert (log.first_offset, log.next_offset, log.last_chunk_offset) == (MESSAGES, MESSAGES, MESSAGES)
+
+
+def within(log):
+    """Return a time for which a segment must be read that is older than the last two."""
+    columns = log._segments
+    return next(last for first, last in zip(columns._first_ms, columns._last_ms, strict=True) if first < last)
+
+
+def test_a_read_under_way_goes_on_at_the_new_floor(life):
+    answers, removed = [], []
+    life.log.read(0, 1_000, answers.append)
+    life.log.read(3, 1_000, answers.append)
+    life.log.find_timestamp(within(life.log), answers.append)
+    life.log.retain(2_000, None, removed.append)
+    life.writer.run()
+    life.run()
+    assert removed[0] > 0
+    runs = [answer[0].first_seq for answer in answers if isinstance(answer, list)]
+    assert runs == [life.log.first_offset] * 2
+    assert life.log.first_offset in answers
+    assert life.damages == []
+
+
+def test_a_read_waits_while_a_segment_is_being_removed(life):
+    answers = []
+    life.log.retain(2_000, None, lambda count: None)
+    job, done = life.writer._jobs.popleft()
+    result = job()
+    life.log.read(0, 1_000, answers.append)
+    life.log.find_timestamp(within(life.log), answers.append)
+    life.run()
+    assert answers == []
+    done(result)
+    life.run()
+    assert answers[0][0].first_seq == life.log.first_offset == answers[1]
+    assert life.damages == []
+
+
+def test_a_segment_that_is_missing_is_told_once(life):
+    name = segment_files(life.folder)[1]
+    life.folder.unlink(name)
+    first, stop = (int(each[:20]) for each in segment_files(life.folder)[0:2])
+    found = life.read(0)
+    again = life.read(int(name[:20]))
+    (damage,) = life.damages
+    assert damage == f"stream 7 is damaged: {name} is missing, with messages {int(name[:20])} to {stop - 1}"
+    assert found == expected(first, int(name[:20])) | expected(stop, MESSAGES)
+    assert again == expected(stop, MESSAGES)
+    assert life.ask("find_timestamp", timestamp(int(name[:20]) + 4)) >= int(name[:20])
+
+
+def test_the_first_chunk_that_is_not_older(life):
+    starts = range(0, MESSAGES, 5)
+    for offset in range(MESSAGES):
+        first = next((at for at in starts if timestamp(at) >= timestamp(offset)), MESSAGES)
+        assert life.ask("find_timestamp", timestamp(offset)) == first
+    assert life.ask("find_timestamp", 0) == 0
+    assert life.ask("find_timestamp", timestamp(MESSAGES)) == MESSAGES
+    life.ask("truncate", 44)
+    assert life.ask("find_timestamp", timestamp(3)) == 44
+
+
+def test_a_deleted_stream_is_gone(life):
+    answers = []
+    life.log.read(0, 100, answers.append)
+    life.log.delete(answers.append)
+    life.log.read(0, 100, answers.append)
+    life.run()
+    assert answers.count(None) == 1
+    assert answers.count([]) >= 1
+    assert life.ask("read", 5, 100) == []
+    assert life.folder is None
+
+
+def test_offsets_that_were_lost_before_leave_a_gap(life):
+    later = chunks(MESSAGES + 7, 5)
+    assert life.ask("append", [*chunks(MESSAGES, 2), *later], 1_500) is None
+    assert life.ask("append", chunks(MESSAGES + 20, 3), 1_500) is None
+    left = {**expected(MESSAGES, MESSAGES + 2), **expected(MESSAGES + 7, MESSAGES + 12)}
+    left |= expected(MESSAGES + 20, MESSAGES + 23)
+    for again in (life, Life(life.disk)):
+        assert again.log.next_offset == MESSAGES + 23
+        assert again.read(MESSAGES) == left
+        assert (again.log.reports, again.damages) == ([], [])
+    assert again.ask("find_timestamp", timestamp(MESSAGES + 20)) == MESSAGES + 20
+
+
+def test_an_idle_stream_is_small():
+    """Without what the interpreter shares: the objects of one stream, and of their columns."""
+    seen: set[int] = set()
+
+    def size(each):
+        if id(each) in seen or isinstance(each, type) or callable(each):
+            return 0
+        seen.add(id(each))
+        total = sys.getsizeof(each)
+        slots = [name for kind in type(each).__mro__ for name in getattr(kind, "__slots__", ())]
+        parts = [getattr(each, name) for name in slots if not name.startswith("__") and hasattr(each, name)]
+        parts += list(getattr(each, "__dict__", {}).values())
+        if isinstance(each, (list, tuple, set)):
+            parts += list(each)
+        return total + sum(size(part) for part in parts)
+
+    life = Life(FaultyDisk())
+    life.fill(20, segment_octets=1 << 20)
+    log = Life(life.disk).log
+    seen |= {id(life.disk), id(log._folder.disk), id(log._worker), id(log._reader), id(log._log)}
+    assert size(log) < 1_800
+
+
+def test_a_sparse_large_stream_is_found_by_time_without_much_reading(monkeypatch):
+    """2,000 segments, of which all but one are known by their numbers alone."""
+    life = Life(FaultyDisk())
+    life.fill(600, 1, segment_octets=1 << 20)
+    log = life.log
+    segments = Segments()
+    for number in range(2_000):
+        segments.put(Written(number, 500_000_000, number, number))
+    assert 32 * 2_000 < sum(sys.getsizeof(getattr(segments, name)) for name in Segments.__slots__) < 128 * 2_000
+    read = []
+    read_at = FaultyDisk.read_at
+
+    def counted(disk, file, offset, octets):
+        found = read_at(disk, file, offset, octets)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(FaultyDisk, "read_at", counted)
+    assert log.octets > 200_000
+    assert life.ask("find_timestamp", timestamp(595)) == 590 or life.ask("find_timestamp", timestamp(595)) >= 590
+    assert sum(read) < 2 * 80_000
