@@ -6,7 +6,7 @@ leaves them in both, and the files' last seq tells.
 """
 
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.stream.load import load
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 STREAM_OCTETS: Final = 262_144
 NODE_OCTETS: Final = 33_554_432
 MOVE_MS: Final = 60_000
+# So many at once for want of memory, or for their age: the disk has others to serve.
+MOVES_MAX: Final = 16
 # Of one move.
 MOVE_OCTETS_MAX: Final = 4_194_304
 # Octets that have moved stay in memory for readers near the end: of one stream that has some, and of all.
@@ -107,8 +109,7 @@ class Streams:
         again, self.again = self.again, []
         for call in again:
             call()
-        for stream in list(takewhile(lambda each: now_ms - self._gathering[each] >= MOVE_MS, self._gathering)):
-            self.move(stream)
+        self._move_oldest(lambda since_ms: now_ms - since_ms >= MOVE_MS)
         if now_ms - self._retain_ms >= RETAIN_MS:
             self._retain_ms = now_ms
             for stream in list(self._known):
@@ -164,8 +165,13 @@ class Streams:
         if stream.pending >= STREAM_OCTETS:
             self.move(stream)
         elif self.pending >= NODE_OCTETS:
-            for each in list(self._gathering):
-                self.move(each)
+            self._move_oldest(lambda _: self.pending >= NODE_OCTETS)
+
+    def _move_oldest(self, is_due: "Callable[[int], bool]") -> None:
+        """Move streams that have had something for the longest time, by when that was, a few at a time."""
+        due = takewhile(lambda each: is_due(self._gathering[each]), self._gathering)
+        for stream in list(islice(due, max(0, MOVES_MAX - len(self._moving)))):
+            self.move(stream)
 
     def move(self, stream: "Stream") -> None:
         """Write what is committed into the stream's files, unless that is being done."""
@@ -198,10 +204,11 @@ class Streams:
         self._gathering.pop(stream, None)
         if stream.pending:
             self._gathering[stream] = self._broker.clock.now_ms
-            if stream.pending >= STREAM_OCTETS or self.pending >= NODE_OCTETS:
+            if stream.pending >= STREAM_OCTETS:
                 self.move(stream)
         elif stream.movable(1):
             self.move(stream)  # more that a start found
+        self._move_oldest(lambda _: self.pending >= NODE_OCTETS)
 
     def _write_late(self, stream: "Stream", error: BaseException) -> None:
         text = f"cannot write the files of {stream!r}, which is tried again each second: {error}"

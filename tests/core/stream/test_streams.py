@@ -10,6 +10,7 @@ from pybroker.core.stream.streams import SEGMENT_OCTETS, segment_octets
 from pybroker.store.disk import DiskError
 from pybroker.store.log import Log
 from pybroker.store.streams.memory import MemoryStreamLog
+from tests.core.stream.files import SlowFiles
 
 
 class Gated(Log):
@@ -185,3 +186,21 @@ def test_files_of_a_stream_that_was_deleted_meanwhile_go(world, make_stream, str
     asked[0](made)
     assert len(deleted) == 1
     deleted[0](DiskError("remove", "x", errno.EIO))  # is only told of
+
+
+def test_few_streams_move_at_once(world, log, make_stream, fill, streams, monkeypatch):
+    monkeypatch.setattr(module, "MOVES_MAX", 2)
+    made = [make_stream(SlowFiles()) for _ in range(5)]
+    for stream in made:
+        fill(stream, b"0")
+    world.broker.log_completed(1)
+    world.advance(module.MOVE_MS)
+    assert [len(stream.files.jobs) for stream in made] == [1, 1, 0, 0, 0]
+    for stream in made[:2]:
+        stream.files.run()
+    world.advance(1_000)
+    assert [len(stream.files.jobs) for stream in made] == [0, 0, 1, 1, 0]
+    monkeypatch.setattr(module, "NODE_OCTETS", 1)
+    for stream in made[2:4]:
+        stream.files.run()
+    assert [len(stream.files.jobs) for stream in made] == [0, 0, 0, 0, 1]
