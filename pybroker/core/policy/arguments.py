@@ -8,10 +8,12 @@ well, in the arguments' place.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from pybroker.core.policy.age import age_ms_of
 from pybroker.core.policy.limits import DROP_HEAD, OVERFLOWS, REJECT_PUBLISH, QueueLimits
 from pybroker.core.policy.retry import DELAY_MS_MAX, RETRY_TYPES, retry_of, steps_fault
-from pybroker.core.reply_text import describe, field_type, printed_text, quoted
+from pybroker.core.reply_text import describe, field_type, printed, printed_text, quoted
 from pybroker.errors import PreconditionFailed
+from pybroker.wire.value import FIELD_TYPES
 
 if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
@@ -19,16 +21,22 @@ if TYPE_CHECKING:
     from pybroker.wire.table import Table
 
 QUEUE_TYPE: Final = "x-queue-type"
+SEGMENT_SIZE: Final = "x-stream-max-segment-size-bytes"
+FILTER_SIZE: Final = "x-stream-filter-size-bytes"
 DEAD_LETTER_EXCHANGE: Final = "x-dead-letter-exchange"
 
 # Types a queue can be declared with.
-QUEUE_TYPES: Final = ("classic", "quorum")
+QUEUE_TYPES: Final = ("classic", "quorum", "stream")
 
 # Ten years: rabbit_misc:check_expiry.
 EXPIRY_MS_MAX: Final = 315_360_000_000
 PRIORITY_MAX: Final = 255
 # A shortstr (AMQP §4.2.5.3).
 KEY_OCTETS_MAX: Final = 255
+# Of streams (rabbit_stream_queue).
+SEGMENT_OCTETS_MAX: Final = 3_000_000_000
+FILTER_OCTETS: Final = range(16, 256)
+OFFSETS: Final = ("first", "last", "next")
 
 INTEGERS: Final = frozenset({"byte", "short", "signedint", "long", "unsignedbyte", "unsignedshort", "unsignedint"})
 
@@ -121,7 +129,32 @@ def _queue_version(kind: str, value: Any, arguments: "Table") -> str | None:
     return fault
 
 
-# Differs from RabbitMQ: it knows streams as well; they are refused here with its text for a type that does not exist.
+def _max_age(kind: str, value: Any, arguments: "Table") -> str | None:
+    # Differs from RabbitMQ: with a text that does not begin with a digit the declaration fails there with 541.
+    return _string(kind, value, arguments) or (None if _age_ms(value) is not None else "invalid_max_age")
+
+
+def _stream_offset(kind: str, value: Any, arguments: "Table") -> str | None:  # noqa: ARG001 - a Check
+    # Differs from RabbitMQ: values of other types, and texts that do not begin with a digit, fail there with 541.
+    if kind in INTEGERS or kind == "timestamp":
+        return None
+    if kind == "longstr" and (value in OFFSETS or _age_ms(value) is not None):
+        return None
+    if kind == "binary" and value in map(str.encode, OFFSETS):
+        return None
+    return f"{{invalid_stream_offset_arg,{{{kind},{printed(value)}}}}}"
+
+
+def _stream_filter(kind: str, value: Any, arguments: "Table") -> str | None:  # noqa: ARG001 - a Check
+    # Differs from RabbitMQ: it ignores filters that are no text, and the consumer gets everything.
+    kinds = [FIELD_TYPES[letter] for letter in value.letters()] if kind == "array" else [kind]
+    return next((f"{{unacceptable_type,{each}}}" for each in kinds if each != "longstr"), None)
+
+
+def _age_ms(value: Any) -> int | None:
+    return age_ms_of(value) if isinstance(value, str) else None
+
+
 _queue_type: Final = _one_of(QUEUE_TYPES, "unsupported queue type '{}'")
 
 # In RabbitMQ's order (rabbit_amqqueue:declare_args/0).
@@ -148,6 +181,10 @@ DECLARE_CHECKS: Final[dict[str, Check]] = {
         ("client-local", "balanced", "random", "least-leaders"), "invalid_queue_locator_arg"
     ),
     "x-consumer-timeout": _message_ttl,
+    "x-max-age": _max_age,
+    SEGMENT_SIZE: _non_negative,
+    "x-initial-cluster-size": _positive,
+    FILTER_SIZE: _non_negative,
     # Differs from RabbitMQ: it takes any value of these, and delays nothing if one is wrong.
     "x-delayed-retry-type": _one_of(RETRY_TYPES, "invalid delayed retry type {}"),
     "x-delayed-retry-min": _retry_delay,
@@ -155,7 +192,13 @@ DECLARE_CHECKS: Final[dict[str, Check]] = {
     "x-retry-delays": _retry_delays,
 }
 
-CONSUME_CHECKS: Final[dict[str, Check]] = {"x-priority": _integer, "x-cancel-on-ha-failover": _boolean}
+CONSUME_CHECKS: Final[dict[str, Check]] = {
+    "x-priority": _integer,
+    "x-cancel-on-ha-failover": _boolean,
+    "x-stream-offset": _stream_offset,
+    "x-stream-filter": _stream_filter,
+    "x-stream-match-unfiltered": _boolean,
+}
 
 # Differs from RabbitMQ: only its quorum queues take the first three, and none the last.
 RETRY_ARGUMENTS: Final = ("x-delayed-retry-type", "x-delayed-retry-min", "x-delayed-retry-max", "x-retry-delays")
@@ -199,18 +242,33 @@ DECLARE_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
         "x-queue-leader-locator",
         *RETRY_ARGUMENTS,
     ),
+    "stream": (
+        "x-max-length-bytes",
+        QUEUE_TYPE,
+        "x-max-age",
+        SEGMENT_SIZE,
+        "x-initial-cluster-size",
+        "x-queue-leader-locator",
+    ),
 }
-# Arguments that any type takes and no redeclaration compares. RabbitMQ reads them without checking them.
-_ANY_TYPE: Final = ("x-consumer-timeout",)
-_STREAM_ARGUMENTS: Final = frozenset({"x-max-age", "x-stream-max-segment-size-bytes", "x-initial-cluster-size"})
-_KNOWN_DECLARE: Final = _STREAM_ARGUMENTS.union(*DECLARE_ARGUMENTS.values())
+_KNOWN_DECLARE: Final = frozenset[str]().union(*DECLARE_ARGUMENTS.values())
+# Arguments that no redeclaration compares, and that are unknown, not wrong, where another type has them.
+_UNCOMPARED: Final[dict[str, tuple[str, ...]]] = {
+    "classic": ("x-consumer-timeout",),
+    "quorum": ("x-consumer-timeout",),
+    "stream": ("x-consumer-timeout", FILTER_SIZE),
+}
 
 CONSUME_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "classic": ("x-cancel-on-ha-failover", "x-priority", "x-credit"),
     "quorum": ("x-priority", "x-credit"),
-    "stream": ("x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered"),
+    "stream": ("x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered", "x-credit"),
 }
-_KNOWN_CONSUME: Final[frozenset[str]] = frozenset().union(*CONSUME_ARGUMENTS.values())
+# RabbitMQ does not list filters, so that other types ignore them.
+_KNOWN_CONSUME: Final = frozenset[str]().union(*CONSUME_ARGUMENTS.values()) - {
+    "x-stream-filter",
+    "x-stream-match-unfiltered",
+}
 
 # Taken and kept, as RabbitMQ does, but there is nothing here that they could change.
 _NO_EFFECT: Final = frozenset(
@@ -222,6 +280,9 @@ _NO_EFFECT: Final = frozenset(
         "x-quorum-initial-group-size",
         "x-max-in-memory-length",
         "x-max-in-memory-bytes",
+        "x-initial-cluster-size",
+        # Filters look at each message, so that there is nothing whose size could be chosen.
+        FILTER_SIZE,
     }
 )
 
@@ -240,7 +301,7 @@ def check_declare_arguments(vhost: "VHost", name: str, arguments: "Table") -> st
     queue = describe("queue", name, vhost.name)
     _check_values(queue, arguments, {QUEUE_TYPE: _queue_type}, (QUEUE_TYPE,))
     queue_type = queue_type_of(arguments)
-    mine = DECLARE_ARGUMENTS[queue_type] + _ANY_TYPE
+    mine = DECLARE_ARGUMENTS[queue_type] + _UNCOMPARED[queue_type]
     _check_values(queue, arguments, DECLARE_CHECKS, mine)
     _check_names(queue, queue_type, arguments, _KNOWN_DECLARE, mine)
     for key in arguments:
@@ -282,6 +343,15 @@ def check_queue_properties(
             raise PreconditionFailed(text)
 
 
+def check_stream_sizes(queue_type: str, arguments: "Table") -> None:
+    """Refuse sizes of a stream that are out of range, after its properties. Raises PreconditionFailed (406)."""
+    if queue_type == "stream":
+        if arguments.get(SEGMENT_SIZE, 0) > SEGMENT_OCTETS_MAX:
+            raise PreconditionFailed(f"Exceeded max value for {SEGMENT_SIZE}")
+        if FILTER_SIZE in arguments and arguments[FILTER_SIZE] not in FILTER_OCTETS:
+            raise PreconditionFailed(f"Invalid value for  {FILTER_SIZE}")
+
+
 def queue_limits(arguments: Mapping[str, Any], queue_type: str) -> QueueLimits:
     """Return what checked arguments come to, or a policy's values in their place."""
     delivery_limit = arguments.get("x-delivery-limit")
@@ -310,6 +380,8 @@ def queue_limits(arguments: Mapping[str, Any], queue_type: str) -> QueueLimits:
             and overflow == REJECT_PUBLISH
         ),
         retry=retry,
+        age_max_ms=_age_ms(arguments.get("x-max-age")),
+        segment_octets_max=arguments.get(SEGMENT_SIZE),
     )
 
 

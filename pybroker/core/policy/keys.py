@@ -4,18 +4,15 @@ A table, with RabbitMQ's texts (rabbit_policies, rabbit_mirror_queue_misc and th
 `policy.py` applies the merged values to a queue.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from pybroker.core.policy.arguments import EXPIRY_MS_MAX, KEY_OCTETS_MAX
+from pybroker.core.policy.age import age_ms_of
+from pybroker.core.policy.arguments import EXPIRY_MS_MAX, FILTER_OCTETS, KEY_OCTETS_MAX, SEGMENT_OCTETS_MAX
 from pybroker.core.policy.limits import OVERFLOWS
 from pybroker.core.policy.retry import DELAY_MS_MAX, RETRY_TYPES, steps_fault
 from pybroker.core.reply_text import printed_json
 
-# rabbit_stream_queue.
-SEGMENT_OCTETS_MAX: Final = 3_000_000_000
-FILTER_OCTETS: Final = range(16, 256)
 # In milliseconds.
 HEAD_AGE_TARGET: Final = "head-age-target"
 TIME_TO_CONSUME_TARGET: Final = "time-to-consume-target"
@@ -60,7 +57,7 @@ def _routing_key(value: Any) -> bool:
 
 
 def _age(value: Any) -> bool:
-    return isinstance(value, str) and bool(re.fullmatch(r"0*[1-9][0-9]*[YMDhms]", value))
+    return isinstance(value, str) and age_ms_of(value) is not None
 
 
 def lower_limit(one: int, other: int) -> int:
@@ -125,13 +122,13 @@ KEYS: Final[dict[str, Key]] = {
     ),
     "target-group-size": Key(_whole(1), "{} is not a valid qq target count value", max, effect=False),
     # Of streams.
-    "max-age": Key(_age, "{} is not a valid max age", effect=False),
+    "max-age": Key(_age, "{} is not a valid max age"),
     "stream-filter-size-bytes": Key(
         lambda value: type(value) is int and value in FILTER_OCTETS,
         "{} is not a valid filter size. Valid range is 16-255",
         effect=False,
     ),
-    "stream-max-segment-size-bytes": Key(_whole(0, SEGMENT_OCTETS_MAX), "{} is not a valid segment size", effect=False),
+    "stream-max-segment-size-bytes": Key(_whole(0, SEGMENT_OCTETS_MAX), "{} is not a valid segment size"),
     # Of plugins.
     "federation-upstream": Key(_text, "{} is not a valid federation upstream name", effect=False),
     "federation-upstream-pattern": Key(_text, "{} is not a valid federation upstream pattern", effect=False),
@@ -179,6 +176,35 @@ UNSUPPORTED: Final[dict[str, frozenset[str]]] = {
         "ha-promote-on-failure",
         "queue-master-locator",
     },
+    "stream": frozenset(
+        {
+            "expires",
+            "message-ttl",
+            "dead-letter-exchange",
+            "dead-letter-routing-key",
+            "dead-letter-strategy",
+            "delivery-limit",
+            "max-length",
+            "max-in-memory-length",
+            "max-in-memory-bytes",
+            "overflow",
+            "queue-mode",
+            "queue-master-locator",
+            "target-group-size",
+            "ha-mode",
+            "ha-params",
+            "ha-sync-mode",
+            "ha-promote-on-shutdown",
+            "ha-promote-on-failure",
+            # Nothing in a stream is consumed, or tried again.
+            "delayed-retry-type",
+            "delayed-retry-min",
+            "delayed-retry-max",
+            "retry-delays",
+            HEAD_AGE_TARGET,
+            TIME_TO_CONSUME_TARGET,
+        }
+    ),
 }
 
 

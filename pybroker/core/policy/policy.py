@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 USER: Final = "policy"
 OPERATOR: Final = "operator_policy"
+STREAM: Final = "stream"
 
-# The kinds that a policy applies to, by its apply-to. Nothing here is a stream.
+# The kinds that a policy applies to, by its apply-to.
 APPLY_TO: Final[dict[str, frozenset[str]]] = {
-    "queues": frozenset({"classic", "quorum"}),
+    "queues": frozenset({"classic", "quorum", "stream"}),
     "classic_queues": frozenset({"classic"}),
     "quorum_queues": frozenset({"quorum"}),
-    "streams": frozenset(),
+    "streams": frozenset({"stream"}),
     "exchanges": frozenset({"exchange"}),
-    "all": frozenset({"classic", "quorum", "exchange"}),
+    "all": frozenset({"classic", "quorum", "stream", "exchange"}),
 }
 ALL: Final = "all"
 
@@ -100,6 +101,10 @@ class Applied:
         return limits
 
     def _resolved(self, arguments: Mapping[str, Any], queue_type: str) -> "QueueLimits":
+        if queue_type == STREAM:
+            # Both policies are one first, of which each value counts instead of the argument.
+            ruled = {f"x-{key}": value for key, value in self.definition.items() if key in RULES[STREAM]}
+            return queue_limits({**arguments, **ruled}, queue_type)
         resolved = dict(arguments)
         for policy, rules in ((self.user, RULES[queue_type]), (self.operator, OPERATORS_RULES)):
             if policy is None:
@@ -146,7 +151,17 @@ _CLASSIC: Final[dict[str, Merge]] = {
     "retry-delays": _policy_counts,
 }
 # And for a quorum queue (rabbit_quorum_queue:ra_machine_config).
-RULES: Final = {"classic": _CLASSIC, "quorum": _CLASSIC | {"expires": _policy_counts, "overflow": _policy_counts}}
+# And for a stream, whose policies may make more room than its arguments do (rabbit_stream_queue:policy_precedence).
+RULES: Final[dict[str, dict[str, Merge]]] = {
+    "classic": _CLASSIC,
+    "quorum": _CLASSIC | {"expires": _policy_counts, "overflow": _policy_counts},
+    STREAM: {
+        "max-length-bytes": _policy_counts,
+        "max-age": _policy_counts,
+        "stream-max-segment-size-bytes": _policy_counts,
+        "consumer-timeout": _policy_counts,
+    },
+}
 # Differs from RabbitMQ: an operator's policy wins against arguments as well, whatever the key and the queue's type.
 OPERATORS_RULES: Final[dict[str, Merge]] = {
     "expires": min,

@@ -22,11 +22,12 @@ class Destination:
     """`id` is what the `log` calls it, never used twice; persistent messages of a `durable` one are kept there.
 
     It is `awake` while it stands in the turn's line. `republishes` tells that it publishes its messages on, so that
-    nobody reads them there.
+    nobody reads them there, `retains` that messages stay when they are read.
     """
 
     kind: ClassVar[str] = ""
     republishes: ClassVar[bool] = False
+    retains: ClassVar[bool] = False
 
     __slots__ = ("awake", "bounded", "deleted", "durable", "id", "log", "name", "one_by_one", "paused", "vhost")
 

@@ -7,18 +7,22 @@ after a crash.
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from pybroker.core.auth.permissions import READ, check
+from pybroker.core.queue.browse.peek import Wish, wanted_of
 from pybroker.core.queue.queue import Queue
 from pybroker.core.stream import recover
+from pybroker.core.stream.browse import browse
 from pybroker.core.stream.piece import PIECE_MESSAGES_MAX, PIECE_OCTETS_MAX, Piece, piece_of
 from pybroker.core.stream.reader import Reader
 from pybroker.core.stream.readers import StreamConsumers
 from pybroker.store.streams.memory import MemoryStreamLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from pybroker.core.auth.users import User
     from pybroker.core.channel.consumer import Consumer
     from pybroker.core.channel.receipt import Receipt
     from pybroker.core.channel.unacked import Batch
@@ -41,6 +45,8 @@ class Stream(Queue):
     """`first_offset .. next_offset - 1` are the messages that consumers may have; what is up to `end_offset` is not
     committed yet. `pending` counts the octets of pieces that have not moved.
     """
+
+    retains: ClassVar[bool] = True
 
     __slots__ = (
         "_growing",
@@ -114,6 +120,16 @@ class Stream(Queue):
     def messages_resident(self) -> int:
         """Return how many messages have their contents in memory."""
         return sum([piece.stop - piece.offset for piece in self.pieces if piece.run is not None])
+
+    @property
+    def octets_resident(self) -> int:
+        """Return the octets of these."""
+        return sum([piece.octets for piece in self.pieces if piece.run is not None])
+
+    @property
+    def octets(self) -> int:
+        """Return what its messages take on disk, or will."""
+        return self.files.octets + self.pending
 
     @property
     def memory_octets(self) -> int:
@@ -275,6 +291,21 @@ class Stream(Queue):
             self.look_again(lambda: self.read(offset, octets_max, done))
         else:
             self.files.read(offset, octets_max, done)
+
+    def peek(
+        self, user: "User | None", pause: "Callable[[float], object]", **wish: Any
+    ) -> "Iterator[list[dict[str, Any]]]":
+        """Yield messages as documents, as a queue does; their seqs are their offsets."""
+        check(user, self.vhost.name, READ, "queue", self.name)
+        wanted = Wish(**wish)
+        return wanted_of(browse(self, wanted, pause), self, wanted, pause)
+
+    @property
+    def runs_in_memory(self) -> "Iterator[Run]":
+        """Yield the runs that are held in memory, for its readers or until they move."""
+        yield from [piece.run for piece in self.pieces if piece.run is not None]
+        for reader in list(self.readers.values()):
+            yield from list(reader.ahead)
 
     def _in_memory(self, offset: int, octets_max: int) -> "list[Run]":
         found: list[Run] = []

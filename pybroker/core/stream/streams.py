@@ -233,6 +233,7 @@ class Streams:
             return
         self._retaining[stream] = None
         age_ms = limits.age_max_ms
+        # Differs from RabbitMQ: the segment that is written to goes by age as well.
         oldest_ms = None if age_ms is None else self._broker.clock.timestamp_ms - age_ms
         stream.files.retain(limits.octets_max, oldest_ms, partial(self._retained, stream))
 
@@ -255,4 +256,5 @@ def segment_octets(limits: "QueueLimits") -> int:
     """Return how large a segment file of a stream with these limits becomes."""
     if limits.segment_octets_max is not None:
         return limits.segment_octets_max
+    # Differs from RabbitMQ: its segments have 500 MB in a stream that is to have less, too.
     return SEGMENT_OCTETS if limits.octets_max is None else min(SEGMENT_OCTETS, limits.octets_max // SEGMENTS_MIN)

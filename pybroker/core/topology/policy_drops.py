@@ -45,9 +45,12 @@ def planned(broker: "Broker", vhost_name: str, changes: Iterable[tuple[str, str,
 
 
 def surplus(queue: "Queue", limits: "QueueLimits") -> int:
-    """Return how many ready messages a queue would drop under other limits; delayed ones count, but stay."""
+    """Return how many ready messages a queue would drop under other limits; delayed ones count, but stay.
+
+    A stream drops none at once: segments go, whole ones, at the next look at them.
+    """
     backlog = queue.backlog
-    if limits.overflow != DROP_HEAD:
+    if queue.retains or limits.overflow != DROP_HEAD:
         return 0
     count = 0
     if limits.length_max is not None:

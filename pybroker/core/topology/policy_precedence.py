@@ -6,7 +6,7 @@ the lower of two limits does.
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pybroker.core.policy.policy import OPERATOR, OPERATORS_RULES, RULES, USER, Policy
+from pybroker.core.policy.policy import OPERATOR, OPERATORS_RULES, RULES, STREAM, USER, Policy
 from pybroker.core.routing.exchange import ALTERNATE, Exchange
 from pybroker.humanize import counted
 
@@ -65,7 +65,7 @@ class Precedence:
             if key == ALTERNATE and noun.arguments.get(ALTERNATE) not in {None, value}:
                 self._count(noun, f"the argument {ALTERNATE} precedes its {key}", noun.arguments[ALTERNATE])
             return
-        rules = OPERATORS_RULES if self._component == OPERATOR else RULES[noun.type]
+        rules = OPERATORS_RULES if self._component == OPERATOR and noun.type != STREAM else RULES[noun.type]
         rule, argument = rules.get(key), noun.arguments.get(f"x-{key}")
         if rule is not None and argument is not None and rule(value, argument) != value:
             self._count(noun, f"the argument x-{key} precedes its {key}", argument)

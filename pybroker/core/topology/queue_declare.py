@@ -15,6 +15,7 @@ from pybroker.core.policy.arguments import (
     QUEUE_TYPE,
     check_declare_arguments,
     check_queue_properties,
+    check_stream_sizes,
     queue_limits,
     queue_type_of,
 )
@@ -81,6 +82,7 @@ def check_queue_declare(
     check_link(vhost, user, "queue", name, arguments, DEAD_LETTER_EXCHANGE)
     queue_type = check_declare_arguments(vhost, name, arguments)
     check_queue_properties(vhost, name, queue_type, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
+    check_stream_sizes(queue_type, arguments)
     return name, None
 
 

@@ -19,6 +19,7 @@ from pybroker.core.policy.arguments import (
     QUEUE_TYPES,
     check_declare_arguments,
     check_queue_properties,
+    check_stream_sizes,
 )
 from pybroker.core.routing.exchange import ALTERNATE, Exchange
 from pybroker.core.topology.exchange_declare import declare_default_exchanges
@@ -241,6 +242,7 @@ class Checker:
         check_queue_properties(
             vhost, name, queue_type, durable=value["durable"], exclusive=False, auto_delete=value["auto_delete"]
         )
+        check_stream_sizes(queue_type, arguments)
 
     def _default_queue_type(self, vhost_name: str) -> str:
         wanted = self._document.sections["vhosts"].get((vhost_name,))

@@ -86,11 +86,17 @@ def _audit_file(text: str) -> Path | None:
     return Path(AUDIT_FILE) if text == "true" else _log_file(text)
 
 
+# With RabbitMQ's names of their modules.
+_QUEUE_TYPES: Final = {
+    "classic": "rabbit_classic_queue",
+    "quorum": "rabbit_quorum_queue",
+    "stream": "rabbit_stream_queue",
+}
+
+
 def _queue_type(text: str) -> str:
-    if text in {"stream", "rabbit_stream_queue"}:
-        raise ValueError("expected classic or quorum: pybroker has no streams yet")
-    found = values.one_of(("classic", "quorum", "rabbit_classic_queue", "rabbit_quorum_queue"))(text)
-    return "quorum" if found in {"quorum", "rabbit_quorum_queue"} else ""
+    found = values.one_of((*_QUEUE_TYPES, *_QUEUE_TYPES.values()))(text)
+    return next(name for name, module in _QUEUE_TYPES.items() if found in {name, module}).replace("classic", "")
 
 
 KEYS: Final[Mapping[str, Key]] = {

@@ -23,6 +23,7 @@ from pybroker.wire.table import Table
 from tests.topology import new_vhost, queue, refusal, typed, wired
 
 QUORUM = {"x_queue_type": "quorum"}
+STREAM = {"x_queue_type": "stream"}
 
 
 def fault(arguments: Table) -> str:
@@ -81,8 +82,27 @@ NOT_NEGATIVE = ["x-message-ttl", "x-max-length", "x-max-length-bytes", "x-max-pr
         (wired(x_single_active_consumer="yes"), "'x-single-active-consumer': {unacceptable_type,longstr}"),
         (wired(x_queue_type="bogus"), "'x-queue-type': \"unsupported queue type 'bogus'\""),
         (wired(x_queue_type=1), "'x-queue-type': {unacceptable_type,signedint}"),
-        # Streams are not built: the refusal says so in RabbitMQ's own words.
-        (wired(x_queue_type="stream"), "'x-queue-type': \"unsupported queue type 'stream'\""),
+        (wired(x_queue_type="rope"), "'x-queue-type': \"unsupported queue type 'rope'\""),
+        *[
+            (wired(x_max_age=age, **STREAM), "'x-max-age': invalid_max_age")
+            for age in ("1x", "0h", "1", "1.5h", "1h2m", "-1h", "", "h", "1" * 19 + "s")
+        ],
+        (wired(x_max_age=5, **STREAM), "'x-max-age': {unacceptable_type,signedint}"),
+        (
+            wired(x_stream_max_segment_size_bytes=-1, **STREAM),
+            "'x-stream-max-segment-size-bytes': {value_negative,-1}",
+        ),
+        (wired(x_initial_cluster_size=0, **STREAM), "'x-initial-cluster-size': {value_zero,0}"),
+        (wired(x_queue_leader_locator="zzz", **STREAM), "'x-queue-leader-locator': invalid_queue_locator_arg"),
+        *[
+            (wired(**{key: 1}, **STREAM), f"'{key}' of queue type rabbit_stream_queue")
+            for key in ("x-max-length", "x-message-ttl", "x-expires", "x-delivery-limit", "x-retry-delays")
+        ],
+        *[
+            (wired(x_queue_type=queue_type, **{key: 1}), f"'{key}' of queue type rabbit_{queue_type}_queue")
+            for queue_type in ("classic", "quorum")
+            for key in ("x-max-age", "x-stream-max-segment-size-bytes", "x-initial-cluster-size")
+        ],
         (wired(x_dead_letter_strategy="maybe", **QUORUM), "'x-dead-letter-strategy': invalid_dlx_strategy"),
         (wired(x_quorum_initial_group_size=0, **QUORUM), "'x-quorum-initial-group-size': {value_zero,0}"),
         (wired(x_delivery_limit="3", **QUORUM), "'x-delivery-limit': \"expected integer, got longstr\""),

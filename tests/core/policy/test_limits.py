@@ -2,7 +2,13 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from pybroker.core.policy.limits import DROP_HEAD, OVERFLOWS, REJECT_PUBLISH, REJECT_PUBLISH_DLX, QueueLimits
+from pybroker.core.policy.limits import (
+    DROP_HEAD,
+    OVERFLOWS,
+    REJECT_PUBLISH,
+    REJECT_PUBLISH_DLX,
+    QueueLimits,
+)
 
 UNLIMITED = QueueLimits()
 

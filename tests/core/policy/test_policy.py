@@ -31,17 +31,17 @@ def limits(arguments, user=None, operator=None, queue_type="classic"):
 @pytest.mark.parametrize(
     ("apply_to", "sorts"),
     [
-        ("all", {"exchange", "classic", "quorum"}),
-        ("queues", {"classic", "quorum"}),
+        ("all", {"exchange", "classic", "quorum", "stream"}),
+        ("queues", {"classic", "quorum", "stream"}),
         ("exchanges", {"exchange"}),
         ("classic_queues", {"classic"}),
         ("quorum_queues", {"quorum"}),
-        ("streams", set()),
+        ("streams", {"stream"}),
     ],
 )
 def test_it_applies_to_what_it_says(apply_to, sorts):
-    made = policy({"max-length": 1}, pattern="^q", apply_to=apply_to)
-    every = ("exchange", "classic", "quorum")
+    made = policy({"max-length-bytes": 1}, pattern="^q", apply_to=apply_to)
+    every = ("exchange", "classic", "quorum", "stream")
     assert sorts == {sort for sort in every if made.matches(sort, "q1")}
     assert not any(made.matches(sort, "x") for sort in every)
 
@@ -50,6 +50,9 @@ def test_it_applies_to_what_it_says(apply_to, sorts):
     ("definition", "sorts"),
     [
         ({"max-length": 1, "max-age": "1D"}, {"exchange"}),
+        ({"max-length-bytes": 1, "max-age": "1D"}, {"exchange", "stream"}),
+        ({"max-length-bytes": 1, "retry-delays": "1s"}, {"exchange", "classic", "quorum"}),
+        ({"max-length-bytes": 1, "stream-filter-size-bytes": 16}, {"exchange", "classic", "quorum", "stream"}),
         ({"max-length": 1, "queue-mode": "lazy"}, {"exchange", "classic"}),
         ({"max-length": 1, "ha-mode": "all"}, {"exchange", "classic"}),
         ({"max-length": 1, "max-in-memory-length": 5}, {"exchange", "quorum"}),
@@ -59,7 +62,7 @@ def test_it_applies_to_what_it_says(apply_to, sorts):
 )
 def test_with_a_key_that_is_nothing_for_a_type_it_is_none_for_it(definition, sorts):
     made = policy(definition)
-    assert sorts == {sort for sort in ("exchange", "classic", "quorum") if made.matches(sort, "n")}
+    assert sorts == {sort for sort in ("exchange", "classic", "quorum", "stream") if made.matches(sort, "n")}
 
 
 def test_the_one_with_the_highest_priority_counts_then_the_first_by_name():
@@ -216,7 +219,23 @@ def test_all_that_is_wrong_is_said(value, reasons):
     assert "\n".join(["Validation failed\n", *reasons]) == refused.value.text
 
 
+@pytest.mark.parametrize(
+    ("argument", "user", "operator", "expected"),
+    [(3, 5, None, 5), (5, 3, None, 3), (3, None, 5, 5), (3, 9, 5, 5), (3, 5, 9, 5), (3, None, None, 3)],
+)
+def test_for_a_stream_policies_count_instead_of_arguments(argument, user, operator, expected):
+    users, operators = (None if value is None else {"max-length-bytes": value} for value in (user, operator))
+    assert expected == limits({"max-length-bytes": argument}, users, operators, "stream").octets_max
+
+
+def test_a_streams_policies_have_age_and_segment_size():
+    given = {"max-age": "1h", "stream-max-segment-size-bytes": 7}
+    made = limits(given, {"max-age": "2m", "stream-max-segment-size-bytes": 9}, queue_type="stream")
+    assert (120_000, 9) == (made.age_max_ms, made.segment_octets_max)
+    assert 3_600_000 == limits(given, queue_type="stream").age_max_ms
+
+
 def test_apply_to_is_all_by_default():
-    value = {"definition": {"expires": 1}, "pattern": "", "priority": 1.5}
+    value = {"definition": {"max-length-bytes": 1}, "pattern": "", "priority": 1.5}
     check("p", value, operator=True)
     assert APPLY_TO["all"] == Policy.of("/", "p", value).sorts

@@ -3,8 +3,10 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from pybroker.core.topology.policy_drops import NAMES_MAX, Tally
+from pybroker.core.policy.policy import UNRULED
+from pybroker.core.topology.policy_drops import NAMES_MAX, Tally, surplus
 from tests.core.disk_log import DiskBench, shrink
+from tests.fakes import World
 from tests.readers import Bench
 from tests.strategies import few
 
@@ -113,3 +115,12 @@ def test_few_queues_are_named():
     tally.add("none", 0)
     assert str(tally).startswith("13 messages of 13 queues: 'q0' 1, 'q1' 1")
     assert str(tally).endswith("'q9' 1 and 3 more")
+
+
+def test_a_stream_drops_nothing_at_once():
+    world = World()
+    peer = world.connect()
+    peer.declare("s", {"x-queue-type": "stream"}, durable=True)
+    peer.publish("", "s", b"x" * 100)
+    stream = world.vhost.queues["s"]
+    assert surplus(stream, UNRULED.limits({"x-max-length-bytes": 1}, "stream")) == 0

@@ -77,3 +77,11 @@ def test_so_does_an_exchanges_argument(world):
     assert found(world, "p") == [
         "the argument alternate-exchange precedes its alternate-exchange for 1 exchange: 'x' (a)"
     ]
+
+
+@pytest.mark.parametrize("component", [USER, OPERATOR])
+def test_no_argument_precedes_a_streams_policy(world, component):
+    world.peer_.declare("q", arguments={"x-queue-type": "stream", "x-max-length-bytes": 3}, durable=True)
+    put(world, "p", {"max-length-bytes": 5}, component=component, pattern="^q")
+    assert found(world, "p", component) == []
+    assert world.vhost.queues["q"].limits.octets_max == 5

@@ -28,8 +28,8 @@ USER = {"name": "u", "tags": []}
         ),
         (
             "vhosts",
-            {"name": "v", "default_queue_type": "stream"},
-            "vhost 'v': its default_queue_type 'stream' is none of classic, quorum",
+            {"name": "v", "default_queue_type": "rope"},
+            "vhost 'v': its default_queue_type 'rope' is none of classic, quorum, stream",
         ),
         (
             "permissions",
@@ -62,8 +62,13 @@ USER = {"name": "u", "tags": []}
         ),
         (
             "queues",
-            {**QUEUE, "arguments": {"x-queue-type": "stream"}},
-            "invalid arg 'x-queue-type' for queue 'q' in vhost '/': \"unsupported queue type 'stream'\"",
+            {**QUEUE, "arguments": {"x-queue-type": "rope"}},
+            "invalid arg 'x-queue-type' for queue 'q' in vhost '/': \"unsupported queue type 'rope'\"",
+        ),
+        (
+            "queues",
+            {**QUEUE, "arguments": {"x-queue-type": "stream", "x-stream-max-segment-size-bytes": 3_000_000_001}},
+            "queue 'q' in vhost '/': Exceeded max value for x-stream-max-segment-size-bytes",
         ),
         (
             "queues",

@@ -192,10 +192,18 @@ def test_a_bad_value_names_file_line_key_and_what_is_expected():
     assert problems_of("\nheartbeat = abc") == ["f:2: heartbeat = abc: expected an integer from 0 to 65535"]
 
 
-def test_streams_are_no_default_queue_type():
-    assert problems_of("default_queue_type = stream") == [
-        "f:1: default_queue_type = stream: expected classic or quorum: pybroker has no streams yet"
-    ]
+@pytest.mark.parametrize(
+    ("text", "queue_type"),
+    [
+        ("classic", ""),
+        ("quorum", "quorum"),
+        ("stream", "stream"),
+        ("rabbit_classic_queue", ""),
+        ("rabbit_stream_queue", "stream"),
+    ],
+)
+def test_default_queue_types_have_rabbitmqs_names_too(text, queue_type):
+    assert configured(f"default_queue_type = {text}").settings.default_queue_type == queue_type
 
 
 def test_an_unknown_key_names_the_nearest_one():

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 from pybroker.control.arguments.names import NAME_OCTETS_MAX
 from pybroker.control.spec import Arg, BadArguments, Changed, Command, Node, Refused, split_columns
 
-QUEUE_TYPES = ("classic", "quorum")
+QUEUE_TYPES = ("classic", "quorum", "stream")
 
 
 class Args(NamedTuple):

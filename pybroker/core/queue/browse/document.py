@@ -107,6 +107,8 @@ def _holder(message: "Browsed", now_ms: int, wall_ms: int) -> dict[str, Any]:
 
 
 def _ttl_ms(queue: "Queue", message: "Browsed") -> int | None:
+    if queue.retains:
+        return None
     both = [ttl for ttl in (queue.limits.message_ttl_ms, message.run.attributes.ttl_ms) if ttl is not None]
     # Unacknowledged messages do not expire.
     return min(both) if both and message.state != UNACKNOWLEDGED else None

@@ -9,9 +9,10 @@ from pybroker.core.queue.browse.filter import Filter
 from pybroker.core.queue.browse.shown import Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from pybroker.core.queue.browse.browse import Start
+    from pybroker.core.queue.browse.browsed import Browsed
     from pybroker.core.queue.queue import Queue
 
 # Messages looked at until the caller is asked whether it is there still, though nothing was found.
@@ -39,14 +40,21 @@ def peek(queue: "Queue", wish: Wish, pause: "Callable[[float], object]") -> "Ite
 
     `pause` is called with 0 for each message that is looked at, and decides itself when it is time for others.
     """
-    wanted = Filter(wish.headers, wish.text)
-    shown = Shown(queue, wish.body_octets_max, raw=wish.raw)
-    left, looked_at = wish.messages_max, 0
     messages = (
         browse_delayed(queue, pause)
         if wish.states == (DELAYED,)
         else browse(queue, pause=pause, start=wish.start, states=wish.states, backwards=wish.newest_first)
     )
+    yield from wanted_of(messages, queue, wish, pause)
+
+
+def wanted_of(
+    messages: "Iterable[Browsed | None]", queue: "Queue", wish: Wish, pause: "Callable[[float], object]"
+) -> "Iterator[list[dict[str, Any]]]":
+    """Yield those of a queue's browsed messages that are wanted, as above."""
+    wanted = Filter(wish.headers, wish.text)
+    shown = Shown(queue, wish.body_octets_max, raw=wish.raw)
+    left, looked_at = wish.messages_max, 0
     for message in messages:
         if message is not None:
             looked_at += 1

@@ -44,6 +44,18 @@ def test_the_same_again(operator):
     assert [False, True] == [operator.ask("import_definitions", skip_if_unchanged=True)["unchanged"] for _ in range(2)]
 
 
+def test_a_stream_comes_back_as_it_was_exported(operator, peer):
+    arguments = {"x-queue-type": "stream", "x-max-age": "7D", "x-max-length-bytes": 10_000}
+    peer.declare("s", arguments, durable=True)
+    rows = operator.list("export_definitions", file="-")
+    (exported,) = [item for section, item in rows if section == "queues" and item]
+    operator.ask("delete_queue", queue_name="s")
+    operator.lines = [["queues", [exported]]]
+    operator.ask("import_definitions")
+    stream = operator.world.vhost.queues["s"]
+    assert (stream.type, dict(stream.arguments), stream.limits.age_max_ms) == ("stream", arguments, 604_800_000)
+
+
 def test_many_warnings_are_counted(operator):
     operator.lines = [["queues", [{**QUEUE, "name": f"amq.{n}"} for n in range(TOLD_MAX + 5)]]]
     answer = operator.ask("import_definitions")
@@ -61,10 +73,10 @@ def test_banners():
     assert "Importing definitions in JSON from standard input ..." == banner(Args()) == banner(Args("-"))
 
 
-STREAM = {"vhost": "/", "name": "s", "durable": True, "arguments": {"x-queue-type": "stream"}}
+ROPE = {"vhost": "/", "name": "s", "durable": True, "arguments": {"x-queue-type": "rope"}}
 UNSUPPORTED = [
     ["exchanges", [{"vhost": "/", "name": "x", "type": "x-jms-topic"}]],
-    ["queues", [QUEUE, STREAM]],
+    ["queues", [QUEUE, ROPE]],
     ["policies", [{"vhost": "/", "name": "p", "pattern": "", "definition": {"nope": 1}}]],
     [
         "bindings",
@@ -97,6 +109,6 @@ def test_the_plan_leaves_the_same_out(operator):
 
 
 def test_what_has_no_owner_is_a_fault_all_the_same(operator):
-    operator.lines = [["queues", [{**STREAM, "vhost": "nowhere"}]]]
+    operator.lines = [["queues", [{**ROPE, "vhost": "nowhere"}]]]
     with pytest.raises(Refused, match="virtual host 'nowhere' does not exist"):
         operator.ask("import_definitions", skip_unsupported=True)

@@ -43,7 +43,7 @@ def test_f43_its_queues_have_that_type(operator):
     assert operator.list("list_queues", "name", "type", vhost="v") == [["lasting", "quorum"], ["passing", "classic"]]
 
 
-@pytest.mark.parametrize("name", ["stream", "x", ""])
+@pytest.mark.parametrize("name", ["rope", "x", ""])
 def test_a_type_that_there_is_not_is_refused(operator, name):
     with pytest.raises(BadArguments) as refused:
         operator.ask("add_vhost", vhost_name="v", default_queue_type=name)

@@ -37,7 +37,7 @@ def test_a_protected_one_is_not_deleted(operator):
     ("given", "text"),
     [
         ({}, "Please specify at least one of --description, --tags, --default-queue-type, --protected-from-deletion"),
-        ({"default_queue_type": "stream"}, "Unsupported default queue type"),
+        ({"default_queue_type": "rope"}, "Unsupported default queue type"),
         ({"protected_from_deletion": "yes"}, "Bad argument: --protected-from-deletion must be true or false"),
     ],
 )
