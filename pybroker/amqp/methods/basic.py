@@ -20,6 +20,7 @@ from pybroker.core.events.cause import because
 from pybroker.core.policy.arguments import check_consume_arguments, consumer_priority
 from pybroker.core.stream.filter import filters_of
 from pybroker.core.stream.offset import offset_of
+from pybroker.core.stream.refusals import check_consume, refuse_stream
 from pybroker.core.stream.stream import Stream
 from pybroker.errors import AccessRefused, MethodNotImplemented, NotAllowed, PreconditionFailed
 from pybroker.wire.methods import make_method
@@ -61,8 +62,12 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     check(session.user, vhost.name, "read", "queue", name)
     queue = find_accessible_queue(vhost, session, name)
     check_consume_arguments(queue, method.arguments)
+    if queue.retains:
+        check_consume(queue, no_ack=method.no_ack, prefetch=channel.prefetch, prefetch_global=channel.prefetch_global)
     consumers = queue.consumers
-    if consumers.exclusive is not None or (method.exclusive and (len(consumers) or consumers.single_active)):
+    # As in RabbitMQ, nobody has a stream alone.
+    exclusive = method.exclusive and not queue.retains
+    if consumers.exclusive is not None or (exclusive and (len(consumers) or consumers.single_active)):
         raise AccessRefused(f"queue '{queue.name}' in vhost '{vhost.name}' in exclusive use")
     settings = session.broker.settings
     maximum = settings.consumers_per_channel_max
@@ -76,7 +81,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
         channel,
         tag or "amq.ctag-" + _random(),
         no_ack=method.no_ack,
-        exclusive=method.exclusive,
+        exclusive=exclusive,
         prefetch=channel.prefetch,
     )
     # Differs from RabbitMQ: it ignores no_local everywhere (G21).
@@ -146,6 +151,7 @@ def basic_get(channel: "AmqpChannel", method: Any) -> None:
     name = queue_name(channel, method.queue)
     check(session.user, vhost.name, "read", "queue", name)
     queue = find_accessible_queue(vhost, session, name)
+    refuse_stream(queue, "basic.get")
     queue.catch_up()
     get = Get(channel, queue, no_ack=method.no_ack)
     # Methods take effect in order, so the message is taken now if it can be; behind another get it cannot, for its tag.

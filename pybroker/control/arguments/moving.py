@@ -2,9 +2,19 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pybroker.control.arguments.lookup import find_queue
 from pybroker.control.arguments.messages import check_count
 from pybroker.control.arguments.rates import parse_rate
-from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, EX_UNAVAILABLE, Node, Progress, Refused, progress_of
+from pybroker.control.spec import (
+    EX_DATAERR,
+    EX_TEMPFAIL,
+    EX_UNAVAILABLE,
+    EX_USAGE,
+    Node,
+    Progress,
+    Refused,
+    progress_of,
+)
 from pybroker.humanize import counted
 
 if TYPE_CHECKING:
@@ -13,6 +23,8 @@ if TYPE_CHECKING:
 
     from pybroker.core.queue.move.move import Move
     from pybroker.core.queue.move.source import Stop
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.topology.vhost import VHost
 
 COUNT_MAX: Final = 1_000_000_000_000
 
@@ -43,6 +55,14 @@ def rehearse(node: Node, move: "Move", *lines: str, **facts: Any) -> dict[str, A
         return node.result("\n".join([text + stay(move), *lines]), **facts)
     text = f"{text}, then it would stop: {move.stop.text}" if move.messages else move.stop.text
     raise Refused("\n".join([text, *lines]), _exit_code(move.stop), facts)
+
+
+def find_source(vhost: "VHost", name: str) -> "Queue":
+    """Return the queue from which messages are to be moved. Raises Refused: there is none, or it is a stream."""
+    queue = find_queue(vhost, name)
+    if queue.retains:
+        raise Refused(f"queue '{name}' is a stream: its messages stay there, so none can be moved", EX_USAGE)
+    return queue
 
 
 def refuse_obstacle(move: "Move") -> None:

@@ -11,6 +11,7 @@ from pybroker.core.channel.unacked import Batch
 from pybroker.core.operator.stand_in import StandIn
 from pybroker.core.queue.browse.browsed import Browsed
 from pybroker.core.queue.browse.shown import Shown
+from pybroker.core.stream.refusals import refuse_stream
 from pybroker.errors import ContentTooLarge
 
 if TYPE_CHECKING:
@@ -66,10 +67,12 @@ def get(
     A larger body than `body_octets_max` is cut. To be acknowledged `whole`, it stays, and nothing after it is taken; if
     it comes first, it is refused. Nothing is acknowledged with a refusal: that may be the whole answer to a caller.
 
-    Raises AccessRefused (403), ResourceLocked (405) for an exclusive queue, ContentTooLarge (311).
+    Raises AccessRefused (403), ResourceLocked (405) for an exclusive queue, ContentTooLarge (311), MethodNotImplemented
+    (540) for a stream.
     """
     check(user, queue.vhost.name, READ, "queue", queue.name)
     check_exclusive_access(queue, None)
+    refuse_stream(queue, "basic.get")
     queue.catch_up()
     broker = queue.vhost.broker
     operator: Any = StandIn(cause)

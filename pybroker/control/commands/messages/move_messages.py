@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pybroker.control.arguments.durations import parse_duration_ms
 from pybroker.control.arguments.lookup import find_exchange, find_queue, find_vhost
 from pybroker.control.arguments.messages import WhereArg, conditions
-from pybroker.control.arguments.moving import carry_out, check_limits, refuse_obstacle, rehearse, survey
+from pybroker.control.arguments.moving import carry_out, check_limits, find_source, refuse_obstacle, rehearse, survey
 from pybroker.control.arguments.rates import parse_rate
 from pybroker.control.spec import EX_DATAERR, EX_USAGE, Arg, BadArguments, Command, Node, Progress, Refused, VHostArg
 
@@ -75,7 +75,7 @@ def _chooses(args: Args) -> bool:
 def _prepared(node: Node, args: Args) -> "Move":
     """Return the move, which has not begun. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
-    source = find_queue(vhost, args.source)
+    source = find_source(vhost, args.source)
     limits: dict[str, Any] = {
         "where": _where(node, args) if _chooses(args) else None,
         "messages_max": args.number,

@@ -2,8 +2,16 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from pybroker.control.arguments.lookup import find_queue, find_vhost
-from pybroker.control.arguments.moving import carry_out, check_limits, refuse_obstacle, rehearse, stay, survey
+from pybroker.control.arguments.lookup import find_vhost
+from pybroker.control.arguments.moving import (
+    carry_out,
+    check_limits,
+    find_source,
+    refuse_obstacle,
+    rehearse,
+    stay,
+    survey,
+)
 from pybroker.control.arguments.rates import parse_rate
 from pybroker.control.audit_reader import printable
 from pybroker.control.spec import Arg, Command, Node, Progress, Refused, VHostArg
@@ -56,7 +64,7 @@ def check(args: Args) -> None:
 
 def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     """Move them back; what was moved is on disk when this returns. Raises Refused."""
-    queue = find_queue(find_vhost(node.broker, args.vhost), args.queue)
+    queue = find_source(find_vhost(node.broker, args.vhost), args.queue)
     move = node.broker.moves.redrive(
         queue,
         origin=args.origin,

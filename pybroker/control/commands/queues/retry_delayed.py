@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.lookup import find_queue, find_vhost
 from pybroker.control.arguments.messages import check_count
-from pybroker.control.spec import Arg, Command, Node, Progress, VHostArg
+from pybroker.control.spec import EX_USAGE, Arg, Command, Node, Progress, Refused, VHostArg
 from pybroker.humanize import counted
 
 if TYPE_CHECKING:
@@ -33,8 +33,10 @@ def check(args: Args) -> None:
 
 
 def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
-    """Make them due; return how many. Raises Refused for an unknown name."""
+    """Make them due; return how many. Raises Refused for an unknown name, and for a stream."""
     queue = find_queue(find_vhost(node.broker, args.vhost), args.queue)
+    if queue.retains:
+        raise Refused(f"queue '{queue.name}' is a stream: none of its messages waits for a retry", EX_USAGE)
     total = queue.messages_delayed if args.number is None else min(args.number, queue.messages_delayed)
     done = waits = 0
     while queue.delayed is not None and done < total and waits < WAITS_MAX:

@@ -4,7 +4,7 @@ from pamqp.commands import Basic
 from pybroker.control import commands
 from pybroker.control.access import ActingUser
 from pybroker.control.spec import BadArguments, Refused
-from pybroker.errors import AccessRefused
+from pybroker.errors import AccessRefused, MethodNotImplemented
 
 
 @pytest.fixture
@@ -89,3 +89,9 @@ def test_what_cannot_be_got_is_counted(operator, peer):
     with pytest.raises(StopIteration) as end:
         next(stream)
     assert end.value.value == {"messages_ready": 0, "messages_unacknowledged": 1, "messages_delayed": 1}
+
+
+def test_nobody_gets_a_message_of_a_stream(operator, peer):
+    peer.declare("s", {"x-queue-type": "stream"}, durable=True)
+    with pytest.raises(MethodNotImplemented, match=r"basic.get not supported by stream queues queue 's' in vhost '/'"):
+        list(operator.ask("get_messages", queue="s"))

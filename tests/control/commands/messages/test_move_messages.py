@@ -129,3 +129,11 @@ def test_refused_before_any_effect(queues, given, text):
     with pytest.raises(Refused, match=text):
         queues.ask("move_messages", **given)
     assert {"a": 5, "b": 0} == counts(queues)
+
+
+def test_a_stream_is_a_target_and_no_source(queues, peer):
+    peer.declare("s", {"x-queue-type": "stream"}, durable=True)
+    assert "5 messages moved" == queues.ask("move_messages", source="a", to="s")["message"]
+    assert counts(queues)["s"] == 5
+    with pytest.raises(Refused, match="queue 's' is a stream: its messages stay there, so none can be moved"):
+        queues.ask("move_messages", source="s", to="b")

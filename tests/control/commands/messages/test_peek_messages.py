@@ -129,3 +129,10 @@ def test_half_a_character_and_deep_json_harm_nobody(peer, peek):
     assert len(bodies) == len(shown)
     assert {"text", "hex"} >= {one["body_format"] for one in shown}
     assert codec.decode(codec.encode(shown)) == shown
+
+
+def test_messages_of_a_stream_are_shown_by_their_offsets(peer, peek):
+    peer.declare("s", {"x-queue-type": "stream"}, durable=True)
+    for body in (b"a", b"b", b"c"):
+        peer.publish("", "s", body)
+    assert [(one["position"], one["body"]) for one in peek(queue="s", start="1")] == [("1", "b"), ("2", "c")]

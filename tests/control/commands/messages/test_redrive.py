@@ -193,3 +193,9 @@ def test_a_full_queue_ends_it(shop, peer):
 def test_bad_arguments(shop, given):
     with pytest.raises(BadArguments):
         shop.redrive(**given)
+
+
+def test_a_stream_keeps_its_dead_letters(operator, peer):
+    peer.declare("s", {"x-queue-type": "stream"}, durable=True)
+    with pytest.raises(Refused, match="queue 's' is a stream: its messages stay there, so none can be moved"):
+        operator.ask("redrive", queue="s", dry_run=True)

@@ -44,3 +44,9 @@ def test_what_cannot_be_is_refused(operator):
 def test_one_that_cannot_be_read_does_not_hold_it_up_for_ever(operator, queue, monkeypatch):
     monkeypatch.setattr(type(queue.delayed), "retry", lambda _waiting, _most: 0)
     assert operator.ask("retry_delayed", queue="q")["messages"] == 0
+
+
+def test_nothing_of_a_stream_waits_for_a_retry(operator, peer):
+    peer.declare("s", {"x-queue-type": "stream"}, durable=True)
+    with pytest.raises(Refused, match="queue 's' is a stream: none of its messages waits for a retry"):
+        operator.ask("retry_delayed", queue="s")
