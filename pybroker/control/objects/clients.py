@@ -96,6 +96,12 @@ def channel_details(channel: "AmqpChannel") -> dict[str, Any]:
     }
 
 
+def _stream(consumer: "AmqpConsumer") -> dict[str, Any] | None:
+    """Return where a consumer of a stream is; None for a queue's."""
+    reader = list_consumers.reader_of(consumer)
+    return None if reader is None else {"next_offset": reader.next_offset, "lag": reader.lag}
+
+
 CONNECTIONS: Final = Kind(
     _connections,
     readers(list_connections.COLUMNS, CONNECTION, protocol=lambda s: s.protocol, type=lambda _: "network"),
@@ -122,6 +128,7 @@ CONSUMERS: Final = Kind(
         exclusive=lambda c: c.exclusive,
         queue=lambda c: {"name": c.queue.name, "vhost": c.queue.vhost.name},
         channel_details=lambda c: channel_details(c.channel),
+        stream=_stream,
     ),
     _get_consumers,
 )

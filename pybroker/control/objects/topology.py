@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pybroker.control.commands.access_control import list_vhosts
 from pybroker.control.commands.listings import list_bindings, list_exchanges, list_queues
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.core.routing.binding import Binding
     from pybroker.core.routing.exchange import Exchange
+    from pybroker.core.stream.stream import Stream
     from pybroker.core.topology.vhost import VHost
 
 
@@ -109,6 +110,24 @@ def _idle_since(queue: "Queue") -> str | None:
     return None if since_ms is None else datetime.fromtimestamp(since_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
+def _stream(queue: "Queue") -> dict[str, Any] | None:
+    """Return the members that only a stream has; None for other queues."""
+    if not queue.retains:
+        return None
+    stream, node = cast("Stream", queue), queue.vhost.broker.settings.node_name
+    files = stream.files
+    return {
+        "members": [node],
+        "online": [node],
+        "leader": node,
+        "readers": {node: len(stream.readers)},
+        "first_offset": stream.first_offset,
+        "committed_offset": stream.next_offset - 1,
+        "segments": files.segment_count,
+        "last_chunk_at": files.timestamp_ms or None,
+    }
+
+
 QUEUES: Final = Kind(
     _queues,
     readers(
@@ -119,6 +138,7 @@ QUEUES: Final = Kind(
         owner=lambda q: None if q.owner is None else connection_details(q.owner),
         user=lambda q: q.user,
         idle_since=_idle_since,
+        stream=_stream,
     ),
     partial(_get, "queues"),
 )

@@ -49,8 +49,9 @@ def restore(queues: "dict[int, Destination]", found: "Recovered", steady_ms: int
         later_ms = now_ms + steady_ms
         returned[3::4] = array("Q", [due_ms - steady_ms if due_ms > later_ms else 0 for due_ms in dues])
         # Differs from RabbitMQ: a quorum queue counts one delivery of what consumers had when their node crashed.
+        before = queue.messages  # of a stream, in its own files
         queue.restore(parts, 0 if found.clean else MAYBE_DELIVERED, returned)
-        count += queue.messages
+        count += queue.messages - before
     return count
 
 

@@ -159,7 +159,8 @@ def _oldest_arrivals(
                 looked_at += 1
                 if looked_at % BATCHES_PER_SLICE == 0:
                     pause(PAUSE_S)
-                if wanted is None or batch.queue in wanted:
+                # A stream's messages may be old when they are read.
+                if not batch.queue.retains and (wanted is None or batch.queue in wanted):
                     arrived_ms = batch.run.arrived_ms
                     arrived[batch.queue] = min(arrived_ms, arrived.get(batch.queue, arrived_ms))
     return arrived

@@ -7,7 +7,7 @@ the rest of the resident set. The count walks over every entry, and yields to ot
 from collections.abc import Callable, Iterator
 from itertools import islice
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from pybroker.core.queue.paging.delivery_counts import DeliveryCounts
 from pybroker.core.queue.paging.segments import EvictedSegment
@@ -16,6 +16,7 @@ from pybroker.run import BYTES_OCTETS, PLAIN_ATTRIBUTES, POINTER_OCTETS, Entry, 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.stream.stream import Stream
 
 # Between two pauses: about a millisecond.
 ENTRIES_PER_SLICE: Final = 5_000
@@ -114,6 +115,8 @@ def _runs(broker: "Broker") -> Iterator[Run | None]:
             for level in list(queue.backlog.levels):
                 for entry in list(level):
                     yield entry.run
+            if queue.retains:
+                yield from cast("Stream", queue).runs_in_memory
             if queue.delayed is not None:
                 for entries in list(queue.delayed.window.resident.values()):
                     for entry in entries:

@@ -108,6 +108,8 @@ class Paging(BackgroundTask):
     @staticmethod
     def octets_in_memory(queue: "Queue") -> int:
         """Return about what all messages of a queue take in memory, with those that are not acknowledged."""
+        if queue.retains:
+            return queue.memory_octets
         backlog = queue.backlog
         return backlog.octets - backlog.octets_evicted + MESSAGE_OCTETS * (queue.messages - backlog.messages_evicted)
 
@@ -184,5 +186,7 @@ def _cause(queue: "Destination") -> "ThrottleCause":
 
 
 def _can_give(queue: "Destination") -> bool:
-    """Tell whether a queue has more in memory than a head window."""
+    """Tell whether a queue has more in memory than a head window; a stream has little, which it gives up by itself."""
+    if queue.retains:
+        return False
     return queue.messages_resident > WINDOW_MESSAGES or queue.octets_resident > WINDOW_OCTETS

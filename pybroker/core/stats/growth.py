@@ -40,7 +40,7 @@ def too_much(
 ) -> list[Growth]:
     """Return the queues that are out of bounds."""
     found = []
-    for looked_at, queue in enumerate(queues, 1):
+    for looked_at, queue in enumerate([queue for queue in queues if not queue.retains], 1):
         full_s = None if bounds.full_within_s is None else _full_s(rates, queue, bounds.full_within_s)
         work_s, grows = (None, False) if bounds.drain_over_s is None else _work_s(rates, queue, bounds.drain_over_s)
         if full_s is not None or work_s is not None or grows:

@@ -10,7 +10,7 @@ expired, dropped, purged or moved. A message that comes back does neither.
 
 from itertools import islice
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pybroker.core.background_task import BackgroundTask
 from pybroker.core.stats import growth
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.queue.queue import Queue
     from pybroker.core.stats.growth import Growth
+    from pybroker.core.stream.stream import Stream
 
 INTERVAL_MS: Final = 5_000
 # The loop ticks about once a second.
@@ -34,11 +35,18 @@ ROUND_RESTING: Final = 25_000
 
 
 def figures_of(queue: "Queue") -> Figures:
-    """Return the figures of now."""
+    """Return the figures of now; what leaves a stream are the segments that are too old or too much."""
+    if queue.retains:
+        messages = queue.messages
+        return Figures(queue.published, messages, messages, cast("Stream", queue).octets)
     backlog = queue.backlog
     waiting = backlog.messages_ready + backlog.messages_delayed
     octets = backlog.octets_ready + backlog.octets_delayed
     return Figures(queue.published, waiting + backlog.messages_unacknowledged, waiting, octets)
+
+
+def _held(queue: "Queue") -> int:
+    return queue.messages if queue.retains else queue.backlog.messages
 
 
 class Rates(BackgroundTask):
@@ -80,7 +88,7 @@ class Rates(BackgroundTask):
         clock, history = self._broker.clock, queue.history
         if history is None:
             return None if queue.published else clock.timestamp_ms - (clock.now_ms - queue.declared_ms)
-        if queue.published != history.entered or queue.backlog.messages != history.messages:
+        if queue.published != history.entered or _held(queue) != history.messages:
             return None
         return clock.timestamp_ms - (clock.now_ms - history.since_ms)
 
@@ -97,8 +105,10 @@ class Rates(BackgroundTask):
     def time_to_drain_s(self, queue: "Queue") -> int | None:
         """Return in how many seconds a queue is empty if it goes on as in the last minute; None if it does not shrink.
 
-        A queue without messages needs no time.
+        A queue without messages needs no time. A stream is not to become empty.
         """
+        if queue.retains:
+            return None
         messages = queue.backlog.messages
         if not messages:
             return 0
@@ -110,8 +120,10 @@ class Rates(BackgroundTask):
     def time_to_full_s(self, queue: "Queue") -> int | None:
         """Return in how many seconds a length limit is reached if a queue goes on as in the last minute.
 
-        0 if it is full. None without a limit, and if the queue does not grow.
+        0 if it is full. None without a limit, and if the queue does not grow. A stream makes room by itself.
         """
+        if queue.retains:
+            return None
         limits, waiting = queue.limits, figures_of(queue)[2:]
         if limits.length_max is None and limits.octets_max is None:
             return None
@@ -194,7 +206,7 @@ class Rates(BackgroundTask):
             if history is None:
                 if queue.published:
                     self._begin(queue, now_ms)
-            elif queue.published != history.entered or queue.backlog.messages != history.messages:
+            elif queue.published != history.entered or _held(queue) != history.messages:
                 self._begin(queue, now_ms)
         if compared < share:
             self._rested_ms = self._begun_ms

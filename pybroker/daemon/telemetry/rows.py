@@ -5,7 +5,7 @@ has `first` set: its totals count from its creation. pybroker-pipeline(7) has th
 """
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pybroker.core.policy.keys import HEAD_AGE_TARGET, TIME_TO_CONSUME_TARGET
 from pybroker.core.queue.queue import Queue
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.resources.alarm import Alarm
     from pybroker.core.stats.drops import Loss
+    from pybroker.core.stream.stream import Stream
 
 Row = dict[str, Any]
 # The name of what stands for many things at once.
@@ -47,8 +48,16 @@ def of_queue(queue: "Queue") -> Row:
         "length_max": limits.length_max,
         "octets_max": limits.octets_max,
         "state": queue.state,
+        **(_of_stream(cast("Stream", queue)) if queue.retains else {}),
         **({column: policies[key] for key, column in _TARGETS.items() if key in policies} if policies else {}),
     }
+
+
+def _of_stream(stream: "Stream") -> Row:
+    """Return what differs: what waits is what the slowest consumer has not received, and no limit is ever reached."""
+    behind = max([reader.lag for reader in stream.readers.values()], default=0)
+    octets = behind * stream.octets // max(1, stream.messages)
+    return {"ready": behind, "ready_bytes": octets, "octets_max": None}
 
 
 def of_deleted_queue(queue: "Queue", messages: int) -> Row:
@@ -65,10 +74,10 @@ def other_queues(row: Row | None) -> Row:
 
 def queue_activity(queue: "Queue") -> tuple[int, ...]:
     """Return what is different if anything happened to a queue since, at a tenth of the cost of its row."""
-    backlog, fates = queue.backlog, queue.fates
+    fates = queue.fates
     counted = (queue.published, queue.delivered, queue.delivered_no_ack, queue.got, queue.acked, queue.redelivered)
     lost = (queue.expired, queue.dropped, fates.rejected, fates.requeued, fates.refused, fates.purged)
-    present = (backlog.messages_ready, backlog.messages_unacknowledged, backlog.messages_evicted)
+    present = (queue.messages_ready, queue.messages_unacknowledged, queue.backlog.messages_evicted)
     return (*counted, *lost, *present, len(queue.consumers), _consumers_full(queue))
 
 

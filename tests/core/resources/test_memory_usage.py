@@ -113,3 +113,9 @@ def test_what_is_evicted_takes_next_to_nothing(monkeypatch):
     assert found.contents < 10_000
     assert before.entries > 5 * found.entries > 0
     assert resident.queue.memory_octets > 10 * bench.queue.memory_octets > QUEUE_OCTETS
+
+
+def test_a_stream_holds_what_has_not_moved(world, peer):
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    peer.publish("", "s", b"x" * 10_000)
+    assert measure(world.broker, lambda _: None).contents > 10_000

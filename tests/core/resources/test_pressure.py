@@ -319,3 +319,17 @@ def test_c4_with_a_ratio_above_one_nothing_is_paged_and_nobody_is_slowed():
     bench.broker.settings.watermarks.paging_ratio = 1.5
     bench.pages.short()
     assert not bench.broker.paging.pressing
+
+
+def test_a_stream_gives_nothing_and_is_told_by_what_it_holds():
+    world = World()
+    peer = world.connect()
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    stream = world.vhost.queues["s"]
+    for _ in range(3_000):
+        peer.publish("", "s", b"x" * 1_000)
+    world.run()
+    world.broker.paging.tick(1 << 60)
+    world.run()
+    assert stream.messages == 3_000
+    assert world.broker.paging.octets_in_memory(stream) == stream.memory_octets

@@ -31,3 +31,12 @@ def test_a_young_queue_is_not_judged_by_its_first_seconds(world):
     assert world.broker.rates.too_much([queue], 1, 1, print) == []
     world.advance(4_500)
     assert world.broker.rates.too_much([queue], 1, 1, print) == [growth.Growth(queue, None, None, grows=True)]
+
+
+def test_a_stream_is_never_too_long(world, monkeypatch):
+    peer = world.connect()
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream", "x-max-length-bytes": 1})
+    for _ in range(100):
+        peer.publish("", "s", b"x")
+    world.advance(10_000)
+    assert world.broker.rates.too_much([world.vhost.queues["s"]], 3_600, 1, print) == []

@@ -258,3 +258,17 @@ def test_very_many_queues_are_compared_some_in_each_round(world, peer, monkeypat
     wait(world, 60)
     each = [world.vhost.queues[f"q{i}"] for i in range(35)]
     assert {tuple(rates_of(world, queue)[0][:2]) for queue in each} == {(0.0, 0.0)}
+
+
+def test_of_a_stream_leaves_what_is_too_old_or_too_much(world, peer):
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream", "x-max-length-bytes": 1})
+    stream, rates = world.vhost.queues["s"], world.broker.rates
+    for _ in range(60):
+        for _ in range(10):
+            peer.publish("", "s", b"x")
+        world.advance(1_000)
+    assert rates.rate_in(stream, 60_000) == pytest.approx(10, abs=1)
+    assert rates.rate_out(stream, 60_000) == pytest.approx(0, abs=1)
+    assert (rates.time_to_drain_s(stream), rates.time_to_full_s(stream)) == (None, None)
+    peer.publish("", "s", b"x")
+    assert rates.idle_since_ms(stream) is None

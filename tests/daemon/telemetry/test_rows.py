@@ -5,7 +5,7 @@ import pytest
 
 from pybroker.core.stats.drops import DropCounts
 from pybroker.daemon.telemetry import rows
-from tests.fakes import World
+from tests.fakes import Basic, World
 
 
 @pytest.fixture
@@ -119,3 +119,20 @@ def test_a_node_without_a_descriptor_left_is_told_of_all_the_same(world, monkeyp
     monkeypatch.setattr(psutil.Process, "num_fds", refuse)
     row = rows.of_node(world.broker, 7)
     assert (row["fds"], row["loop_lag_ms"]) == (None, 7)
+
+
+def test_in_a_stream_waits_what_its_slowest_consumer_has_not_received(world):
+    peer = world.connect()
+    peer.declare("s", {"x-queue-type": "stream", "x-max-length-bytes": 1_000_000}, durable=True)
+    stream = world.vhost.queues["s"]
+    for _ in range(4):
+        peer.publish("", "s", b"12345")
+    before = rows.queue_activity(stream)
+    row = rows.of_queue(stream)
+    assert (row["ready"], row["ready_bytes"], row["unacked"], row["octets_max"]) == (0, 0, 0, None)
+    assert (row["publish_total"], row["bytes"]) == (4, stream.octets)
+    peer.call(Basic.Qos(prefetch_count=1))
+    peer.consume("s", arguments={"x-stream-offset": "first"})
+    row = rows.of_queue(stream)
+    assert (row["ready"], row["ready_bytes"], row["unacked"]) == (3, stream.octets * 3 // 4, 1)
+    assert before != rows.queue_activity(stream)

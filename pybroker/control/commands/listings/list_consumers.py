@@ -1,6 +1,6 @@
 """list_consumers: the consumers of a virtual host and their queues."""
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pybroker.control.arguments.lookup import find_vhost
 from pybroker.control.spec import Column, ColumnsArg, Command, Node, VHostArg
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from pybroker.amqp.consumer import AmqpConsumer
     from pybroker.core.queue.pause import Pause
+    from pybroker.core.stream.reader import Reader
+    from pybroker.core.stream.stream import Stream
 
 
 class Args(NamedTuple):
@@ -54,6 +56,22 @@ def _activity(consumer: "AmqpConsumer") -> str:
     return "single_active" if consumers.active is consumer else "waiting"
 
 
+def reader_of(consumer: "AmqpConsumer") -> "Reader | None":
+    """Return where a consumer of a stream is, None for a queue's."""
+    queue = consumer.queue
+    return cast("Stream", queue).readers.get(consumer) if queue.retains else None
+
+
+def _next_offset(consumer: "AmqpConsumer") -> Any:
+    reader = reader_of(consumer)
+    return "" if reader is None or reader.next_offset is None else reader.next_offset
+
+
+def _lag(consumer: "AmqpConsumer") -> Any:
+    reader = reader_of(consumer)
+    return "" if reader is None else reader.lag
+
+
 COLUMNS = (
     Column("queue_name", lambda c: c.queue.name, "queue it consumes from"),
     Column("channel_pid", lambda c: c.channel.pid, "id of its channel"),
@@ -72,6 +90,8 @@ COLUMNS = (
     Column("paused_since", _since, "since when, in UTC"),
     Column("paused_since_ms", lambda c: getattr(_order(c), "since_ms", ""), "the same in milliseconds since 1970"),
     Column("paused_why", lambda c: getattr(_order(c), "why", ""), "reason for the pause"),
+    Column("next_offset", _next_offset, "offset of the message of a stream that it receives next"),
+    Column("lag", _lag, "messages of a stream that it has not received yet"),
 )
 RABBITMQ = ("queue_name", "channel_pid", "consumer_tag", "ack_required", "prefetch_count", "active", "arguments")
 

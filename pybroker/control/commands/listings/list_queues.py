@@ -140,7 +140,7 @@ COLUMNS = (
     Column("paused_since_ms", lambda q: q.paused.since_ms if q.paused else "", "the same in milliseconds since 1970"),
     Column("paused_why", lambda q: q.paused.why if q.paused else "", "reason for the pause"),
     Column("state", lambda q: q.state, "always running"),
-    Column("type", lambda q: q.type, "classic"),
+    Column("type", lambda q: q.type, "classic, quorum or stream"),
     Column("leader", _node, "node that runs it"),
     Column("members", lambda q: [_node(q)], "nodes that host it"),
     Column("online", lambda q: [_node(q)], "running nodes that host it"),

@@ -1,6 +1,6 @@
 """Figures of a queue."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -27,6 +27,16 @@ def _rate(way: str, window_ms: int, queue: Any) -> Any:
 def _dead_letters(queue: Any) -> tuple[int, int]:
     held: tuple[int, int] = queue.vhost.broker.dead_letters.held(queue)
     return held
+
+
+def _kept(of_stream: Callable[[Any], int], of_backlog: Callable[[Any], int]) -> Callable[[Any], int]:
+    """Return a reader for queues, whose messages are in their backlogs, and for streams, whose messages are not."""
+    return lambda queue: of_stream(queue) if queue.retains else of_backlog(queue.backlog)
+
+
+def _on_disk(stream: Any) -> int:
+    messages: int = stream.messages - stream.messages_resident
+    return max(0, messages)
 
 
 def _consumers_full(queue: Any) -> int:
@@ -121,9 +131,9 @@ QUEUE: Final = by_name(
     counter("unreadable", "messages that could not be read back", "messages", lambda q: q.unreadable),
     gauge(
         "message_bytes",
-        "octets of the bodies of ready and unacknowledged messages",
+        "octets of the bodies of ready and unacknowledged messages; of a stream, of its segments",
         "octets",
-        lambda q: q.backlog.octets,
+        _kept(lambda stream: stream.octets, lambda backlog: backlog.octets),
         "bytes",
     ),
     gauge("memory", "approximate octets of memory used by its messages", "octets", lambda q: q.memory_octets, "mem"),
@@ -131,14 +141,14 @@ QUEUE: Final = by_name(
         "messages_paged_out",
         "ready messages whose contents are on disk only",
         "messages",
-        lambda q: q.backlog.messages_evicted,
+        _kept(_on_disk, lambda backlog: backlog.messages_evicted),
         "paged_out",
     ),
     gauge("messages", "ready, unacknowledged, delayed messages, and messages_dlx", "messages", lambda q: q.messages),
     gauge(
         "messages_dlx", "dead letters waiting to be forwarded at least once", "messages", lambda q: _dead_letters(q)[0]
     ),
-    gauge("messages_ready_ram", "ready messages held in memory", "messages", lambda q: q.backlog.messages_resident),
+    gauge("messages_ready_ram", "ready messages held in memory", "messages", lambda q: q.messages_resident),
     gauge(
         "messages_unacknowledged_ram",
         "unacknowledged messages held in memory",
@@ -149,13 +159,13 @@ QUEUE: Final = by_name(
         "messages_ram",
         "ready and unacknowledged messages held in memory",
         "messages",
-        lambda q: q.messages - q.backlog.messages_evicted,
+        lambda q: q.messages_resident if q.retains else q.messages - q.backlog.messages_evicted,
     ),
     gauge(
         "message_bytes_ready",
         "octets of the bodies of ready messages",
         "octets",
-        lambda q: q.backlog.octets_ready,
+        _kept(lambda stream: stream.octets, lambda backlog: backlog.octets_ready),
         "ready_bytes",
     ),
     gauge(
@@ -169,20 +179,25 @@ QUEUE: Final = by_name(
         "message_bytes_ram",
         "octets of the bodies held in memory",
         "octets",
-        lambda q: q.backlog.octets - q.backlog.octets_evicted,
+        _kept(lambda stream: stream.octets_resident, lambda backlog: backlog.octets - backlog.octets_evicted),
     ),
-    gauge("message_bytes_paged_out", "octets of the bodies on disk only", "octets", lambda q: q.backlog.octets_evicted),
+    gauge(
+        "message_bytes_paged_out",
+        "octets of the bodies on disk only",
+        "octets",
+        _kept(lambda stream: max(0, stream.octets - stream.octets_resident), lambda backlog: backlog.octets_evicted),
+    ),
     gauge(
         "messages_persistent",
         "ready and unacknowledged messages that survive a restart; 0 if the queue is not durable",
         "messages",
-        lambda q: q.backlog.messages_persistent,
+        _kept(lambda stream: stream.messages, lambda backlog: backlog.messages_persistent),
     ),
     gauge(
         "message_bytes_persistent",
         "octets of the bodies of messages that survive a restart",
         "octets",
-        lambda q: q.backlog.octets_persistent,
+        _kept(lambda stream: stream.octets, lambda backlog: backlog.octets_persistent),
     ),
     counter("disk_reads", "messages read back from disk", "messages", lambda q: q.backlog.disk_reads),
     counter("disk_writes", "messages written to disk", "messages", lambda q: q.backlog.disk_writes),

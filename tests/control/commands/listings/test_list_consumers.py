@@ -50,3 +50,16 @@ def test_consumers_of_a_paused_queue_are_paused(operator, peer, single):
 def test_an_unknown_virtual_host_is_refused(operator):
     with pytest.raises(Refused):
         operator.list("list_consumers", vhost="v")
+
+
+def test_consumers_of_a_stream_have_an_offset(operator, peer):
+    peer.declare("s", {"x-queue-type": "stream"}, durable=True)
+    for body in (b"a", b"b", b"c"):
+        peer.publish("", "s", body)
+    peer.call(commands.Basic.Qos(prefetch_count=1))
+    peer.consume("s", tag="t", arguments={"x-stream-offset": 1})
+    assert peer.bodies() == [b"b"]
+    peer.declare("q")
+    peer.consume("q", tag="u")
+    found = operator.list("list_consumers", "consumer_tag", "next_offset", "lag")
+    assert found == [["t", 2, 1], ["u", "", ""]]

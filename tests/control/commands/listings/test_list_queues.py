@@ -140,3 +140,17 @@ def test_rates_ages_and_when_it_is_empty_or_full_are_columns(operator, peer):
     peer.get("q", no_ack=False)
     operator.world.advance(1_000)
     assert operator.list("list_queues", *names)[0][-2:] == [17_000, 17_000]
+
+
+def test_a_stream_counts_what_can_be_read_and_its_octets_on_disk(operator, peer):
+    peer.declare("s", {"x-queue-type": "stream"}, durable=True)
+    for body in (b"a", b"b", b"c"):
+        peer.publish("", "s", body)
+    stream = operator.world.vhost.queues["s"]
+    names = ("type", "messages", "messages_ready", "messages_persistent", "messages_ram", "messages_paged_out")
+    assert operator.list("list_queues", *names) == [["stream", 3, 3, 3, 3, 0]]
+    stream.streams.move(stream)
+    assert operator.list("list_queues", *names) == [["stream", 3, 3, 3, 0, 3]]
+    names = ("message_bytes", "message_bytes_ready", "message_bytes_persistent", "message_bytes_ram", "head_age_ms")
+    assert operator.list("list_queues", *names) == [[stream.octets] * 3 + [0, ""]]
+    assert operator.list("list_queues", "message_bytes_paged_out", "unacknowledged_age_ms") == [[stream.octets, ""]]
