@@ -104,6 +104,8 @@ class Shape(NamedTuple):
     def limited(self, members: Iterable[str]) -> "Shape":
         """Return a form with the key and the members in which these are; dots lead into them."""
         words = {member.partition(".")[0] for member in members}
+        if not words.isdisjoint(OF_STREAMS):
+            words.add("stream")
         # All figures or none: what is remembered of an object is so for every list.
         if words.isdisjoint(("message_stats", *[f"{name}_details" for name in self.rated])):
             return self._of(words.union(self.key), (), {})
@@ -127,8 +129,37 @@ class Shape(NamedTuple):
 _POLICIES: Final = ("effective_policy_definition", "operator_policy", "policy")
 _QUEUE_BASICS: Final = (
     *("arguments", "auto_delete", "consumers", "durable", *_POLICIES, "exclusive", *LENGTHS, "memory"),
-    *("message_bytes", "name", "node", "state", "type", "vhost"),
+    *("message_bytes", "name", "node", "state", "stream", "type", "vhost"),
 )
+# Members that mean nothing for a stream, whose messages are not taken out.
+_NO_STREAMS: Final = frozenset(
+    (
+        *("consumer_capacity", "consumer_utilisation", "exclusive_consumer_tag", "single_active_consumer_tag"),
+        *("head_message_timestamp", "head_age_ms", "idle_since", "messages_delayed", "messages_dlx", "dead_lettered"),
+        *("time_to_drain_s", "time_to_full_s", "message_bytes_unacknowledged", "messages_unacknowledged_ram"),
+    )
+)
+
+
+# Members that only streams, or their consumers, have.
+OF_STREAMS: Final = frozenset(
+    (
+        *("members", "online", "leader", "readers", "first_offset", "committed_offset", "segments", "last_chunk_at"),
+        *("next_offset", "lag"),
+    )
+)
+
+
+def of_type(document: "Document") -> "Document":
+    """Return the document of a queue or consumer with the members of its type."""
+    stream = document.pop("stream", None)
+    if stream is not None:
+        for name in _NO_STREAMS.intersection(document):
+            del document[name]
+        document |= stream
+    return document
+
+
 _QUEUE_STATS: Final = (*STATS, "publish", "disk_reads", "disk_writes")
 QUEUE: Final = Shape(
     "queue",
@@ -224,7 +255,7 @@ CONSUMER: Final = Shape(
     "consumer",
     (
         *("ack_required", "active", "activity_status", "arguments", "consumer_tag", "exclusive", "prefetch_count"),
-        *("queue", "channel_details"),
+        *("queue", "channel_details", "stream"),
     ),
 )
 USER: Final = Shape("user", ("hashing_algorithm", "limits", "password_hash", "tags"), renamed={"name": "user"})

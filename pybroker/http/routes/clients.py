@@ -6,7 +6,7 @@ from pybroker.control.access import MANAGEMENT
 from pybroker.http import lists
 from pybroker.http.errors import not_found
 from pybroker.http.route import DONE, Reply, Route
-from pybroker.http.shapes import CHANNEL, CONNECTION, CONSUMER
+from pybroker.http.shapes import CHANNEL, CONNECTION, CONSUMER, of_type
 
 if TYPE_CHECKING:
     from pybroker.http.call import Call
@@ -59,12 +59,14 @@ def _channel(call: "Call", name: str) -> "Document":
     found = CHANNEL.one(call, name)
     if found is None:
         raise not_found()
-    consumers = list(CONSUMER.documents(call, None, [("channel", name)]))
+    consumers = list(map(of_type, CONSUMER.documents(call, None, [("channel", name)])))
     return {**found, "consumer_details": consumers, "publishes": [], "deliveries": []}
 
 
 def _consumers(call: "Call", vhost: str | None = None) -> Any:
-    return lists.answer(call, CONSUMER.documents(call, vhost), ("queue.vhost", "queue.name", "consumer_tag"))
+    return lists.answer(
+        call, map(of_type, CONSUMER.documents(call, vhost)), ("queue.vhost", "queue.name", "consumer_tag")
+    )
 
 
 ROUTES: Final = (

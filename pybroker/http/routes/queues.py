@@ -7,15 +7,16 @@ from pybroker.http import fields, lists, messages
 from pybroker.http.errors import HttpError, bad_request, not_authorised, not_found
 from pybroker.http.node import Refused
 from pybroker.http.route import DONE, Reply, Route, written
-from pybroker.http.shapes import BINDING, CONSUMER, QUEUE, QUEUE_BASICS, QUEUE_NAMES, QUEUE_TOTALS
+from pybroker.http.shapes import BINDING, CONSUMER, QUEUE, QUEUE_BASICS, QUEUE_NAMES, QUEUE_TOTALS, of_type
 
 if TYPE_CHECKING:
     from pybroker.http.call import Call
     from pybroker.http.lists import Document
     from pybroker.http.shapes import Shape
 
-# Reply code of AMQP.
+# Reply codes of AMQP.
 ACCESS_REFUSED: Final = 403
+NOT_IMPLEMENTED: Final = 540
 GET_MAX: Final = 10_000
 # Ways to settle messages that are got, as options of get_messages.
 ACK_MODES: Final = {
@@ -48,16 +49,19 @@ def _get(call: "Call", vhost: str, name: str) -> "Document":
     found = QUEUE.one(call, vhost, name, only=vhost)
     if found is None:
         raise not_found()
-    consumers = list(CONSUMER.documents(call, vhost, [("queue", vhost, name)]))
+    consumers = list(map(of_type, CONSUMER.documents(call, vhost, [("queue", vhost, name)])))
     return {**_plain(found), "consumer_details": consumers, "incoming": [], "deliveries": []}
 
 
 def _plain(document: "Document") -> "Document":
-    """Return a queue; only an exclusive one has an owner, and only an idle one a time since when it is so."""
+    """Return a queue; only an exclusive one has an owner, and only an idle one a time since when it is so.
+
+    A stream has members of its own.
+    """
     for name in ("owner_pid_details", "idle_since"):
         if document.get(name, "") is None:
             del document[name]
-    return document
+    return of_type(document)
 
 
 def _bindings(call: "Call", vhost: str, name: str) -> Any:
@@ -129,6 +133,8 @@ def _of_channel(refused: Refused, vhost: str, name: str) -> Exception:
         return HttpError(404, "not_found", f"NOT_FOUND - no queue '{name}' in vhost '{vhost}'")
     if refused.facts.get("reply_code") == ACCESS_REFUSED:
         return not_authorised(f"ACCESS_REFUSED - {refused.facts['reply_text']}")
+    if refused.facts.get("reply_code") == NOT_IMPLEMENTED:
+        return bad_request(f"{NOT_IMPLEMENTED} {refused.facts['reply_text']}")
     return refused
 
 

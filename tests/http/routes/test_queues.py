@@ -5,6 +5,7 @@ from urllib.parse import quote
 import pytest
 
 from pybroker.http.routes.queues import ACK_MODES
+from tests.fakes import Basic
 from tests.http.conftest import DONE, MADE, NO_VHOST, NOT_FOUND, VHOST_NOT_FOUND, bad, refused
 
 # Of RabbitMQ 3.10.8, without what only Erlang has, and what it would have to remember.
@@ -294,3 +295,75 @@ def test_only_the_objects_of_a_page_are_read_whole(many, node):
     # The virtual hosts, the order, the page.
     assert node.asked.count("object_rows") == 3
     assert many.get("/api/queues?page=1&name=none")["items"] == []
+
+
+# Members that RabbitMQ 3.10.8 has of a stream, without those that only Erlang has.
+STREAM = {
+    *("arguments", "auto_delete", "consumer_details", "consumers", "deliveries", "durable"),
+    *("effective_policy_definition", "exclusive", "incoming", "members", "memory", "message_stats", "messages"),
+    *("messages_details", "messages_ready", "messages_unacknowledged", "name", "node", "online", "operator_policy"),
+    *("policy", "readers", "state", "type", "vhost"),
+}
+
+
+@pytest.fixture
+def stream(peer):
+    peer.declare("s", {"x-queue-type": "stream", "x-max-age": "1h"}, durable=True)
+    peer.call(Basic.Qos(prefetch_count=1))
+    for body in (b"a", b"b", b"c"):
+        peer.publish("", "s", body)
+    peer.consume("s", tag="ct", arguments={"x-stream-offset": "first"})
+    return peer
+
+
+def test_a_stream_has_offsets_and_no_head(api, stream):
+    document = api.get("/api/queues/%2F/s")
+    assert document.keys() >= STREAM
+    assert not {"stream", "head_age_ms", "time_to_drain_s", "idle_since"} & document.keys()
+    found = {name: document[name] for name in ("messages", "messages_ready", "messages_unacknowledged", "type")}
+    assert found == {"messages": 3, "messages_ready": 3, "messages_unacknowledged": 1, "type": "stream"}
+    assert {name: document[name] for name in ("first_offset", "committed_offset", "segments", "last_chunk_at")} == {
+        "first_offset": 0,
+        "committed_offset": 2,
+        "segments": document["segments"],
+        "last_chunk_at": document["last_chunk_at"],
+    }
+    assert (document["members"], document["online"], document["readers"]) == (
+        ["pybroker@vm"],
+        ["pybroker@vm"],
+        {"pybroker@vm": 1},
+    )
+    (consumer,) = document["consumer_details"]
+    assert (consumer["next_offset"], consumer["lag"], "stream" in consumer) == (1, 2, False)
+
+
+def test_streams_stand_in_lists_with_the_columns_that_are_asked_for(api, stream):
+    stream.take()
+    stream.declare("q")
+    assert api.get("/api/queues?columns=name,committed_offset,segments&sort=name") == [
+        {"name": "q"},
+        {"name": "s", "committed_offset": 2, "segments": api.get("/api/queues/%2F/s")["segments"]},
+    ]
+    assert [("members" in each, "stream" in each) for each in api.get("/api/queues")] == [(False, False), (True, False)]
+    (consumer,) = api.get("/api/consumers")
+    assert consumer["lag"] == 2
+
+
+def test_a_stream_gives_no_single_message_and_is_not_purged(api, stream):
+    wanted = {"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}
+    name = "queue 's' in vhost '/'"
+    assert api.send("POST", "/api/queues/%2F/s/get", wanted) == bad(
+        f"540 basic.get not supported by stream queues {name}"
+    )
+    assert api.send("DELETE", "/api/queues/%2F/s/contents") == bad(f"queue.purge not supported by stream queues {name}")
+
+
+def test_a_stream_is_declared_as_over_amqp(api):
+    stream = {"durable": True, "arguments": {"x-queue-type": "stream", "x-max-age": "5x"}}
+    name = "queue 's' in vhost '/'"
+    assert api.send("PUT", "/api/queues/%2F/s", stream) == bad(f"invalid arg 'x-max-age' for {name}: invalid_max_age")
+    stream["arguments"]["x-max-age"] = "5D"
+    assert api.send("PUT", "/api/queues/%2F/s", stream | {"durable": False}) == bad(
+        f"invalid property 'non-durable' for {name}"
+    )
+    assert api.send("PUT", "/api/queues/%2F/s", stream) == MADE
