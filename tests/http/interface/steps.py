@@ -39,6 +39,13 @@ def answer(page, **values):
     page.wait("!document.querySelector('dialog')")
 
 
+def choose(page, name, value):
+    """Choose from a list of the dialog that is asked by, as a person would."""
+    field = f"document.querySelector('dialog [name={json.dumps(name)}]')"
+    page.wait(field)
+    page.run(f"{field}.value = {json.dumps(value)}; {field}.dispatchEvent(new Event('change'))")
+
+
 def submit(page, number=0):
     page.run(f"document.querySelectorAll('main .card form')[{number}].requestSubmit()")
 

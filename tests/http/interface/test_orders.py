@@ -7,7 +7,7 @@ import pika
 import pytest
 
 from tests.http.interface.browser import WAIT_S
-from tests.http.interface.steps import answer, go, of, press, submit
+from tests.http.interface.steps import answer, choose, go, of, press, submit
 
 COUNTRIES = ("fr", "de", "fr")
 
@@ -174,16 +174,30 @@ def test_permissions_are_changed_and_taken_away(page, node):
     node("delete_user", "eve")
 
 
-def test_streams_are_no_pages_yet(page, node):
-    go(page, "#/streams")
-    page.wait_for_text("There is no such page")
+def test_a_stream_has_a_form_and_a_page_of_its_own(page, node, client):
     go(page, "#/queues")
     press(page, "Add queue")
-    page.wait("document.querySelector('dialog[open]')")
-    page.fill("dialog [name=name]", "log")
-    page.fill("dialog [name=more]", '{"x-queue-type": "stream"}')
-    page.click("dialog footer button:last-child")
-    page.wait("document.querySelector('dialog .error').innerText")
-    page.press("Escape")
-    page.wait("!document.querySelector('dialog')")
-    assert "log" not in counts(node)
+    page.wait("document.querySelector('dialog [name=x-max-priority]')")
+    choose(page, "x-queue-type", "stream")
+    page.wait("!document.querySelector('dialog [name=x-max-priority]')")
+    answer(page, name="log", **{"x-max-age": "7D"})
+    page.wait_for_text("First offset")
+    (found,) = [each for each in node("list_queues", "name", "type", "arguments") if each["name"] == "log"]
+    assert (found["type"], {name: value for name, _, value in found["arguments"]}) == (
+        "stream",
+        {"x-queue-type": "stream", "x-max-age": "7D"},
+    )
+    client.basic_publish("", "log", b"kept")
+    assert "Move and redrive" not in page.text()
+    buttons = page.run("[...document.querySelectorAll('main button')].map((each) => each.innerText)")
+    assert "Delete …" in buttons
+    assert "Purge …" not in buttons
+    go(page, f"{of('queues', '/', 'log')}?tab=messages")
+    submit(page)
+    page.wait_for_text("kept")
+    assert "Get messages" not in page.text()
+    go(page, f"{of('queues', '/', 'log')}?tab=consumers")
+    page.wait_for_text("Nobody consumes from this queue.")
+    go(page, "#/queues")
+    page.wait_for_text("stream")
+    node("delete_queue", "log")

@@ -53,20 +53,8 @@ export function messagesPart(ctx, queue) {
 			"div",
 			{ class: "columns" },
 			peekPart(queue, run, state),
-			section(
-				"Get messages",
-				h("p", { class: "quiet" }, "As a consumer does: returned messages count as delivered once more."),
-				h(
-					"form",
-					{ class: "inline", onsubmit: take },
-					h(
-						"div",
-						{ class: "fields" },
-						GET.map((one) => field(one, "get")),
-					),
-					h("div", { class: "buttons" }, h("button", { disabled: state.isBusy }, "Get")),
-				),
-			),
+			// As in RabbitMQ, nobody gets a single message of a stream.
+			queue.type !== "stream" && getPart(take, state),
 		),
 		h("p", { class: "error", role: "alert" }, state.error),
 		state.found &&
@@ -76,6 +64,22 @@ export function messagesPart(ctx, queue) {
 			),
 	];
 }
+
+const getPart = (onsubmit, { isBusy }) =>
+	section(
+		"Get messages",
+		h("p", { class: "quiet" }, "As a consumer does: returned messages count as delivered once more."),
+		h(
+			"form",
+			{ class: "inline", onsubmit },
+			h(
+				"div",
+				{ class: "fields" },
+				GET.map((one) => field(one, "get")),
+			),
+			h("div", { class: "buttons" }, h("button", { disabled: isBusy }, "Get")),
+		),
+	);
 
 /** Bring a message of RabbitMQ's get into the shape of a peek. */
 function asPeeked({

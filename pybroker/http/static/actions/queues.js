@@ -8,6 +8,14 @@ import { link } from "../lib/route.js";
 import { h } from "../lib/view.js";
 import { pauseActions, pauseButton } from "./pauses.js";
 
+// "" leaves it to the virtual host.
+const TYPES = [
+	["", "as the virtual host says"],
+	["classic", "classic"],
+	["quorum", "quorum"],
+	["stream", "stream: messages stay when they are read"],
+];
+
 // Field -> the argument it stands for.
 const ARGUMENTS = [
 	{ name: "x-message-ttl", label: "Messages expire after", type: "number", min: 0, hint: "milliseconds" },
@@ -28,6 +36,24 @@ const ARGUMENTS = [
 	{ name: "x-max-priority", label: "Highest priority", type: "number", min: 1, max: 255 },
 ];
 
+const STREAM_ARGUMENTS = [
+	{ name: "x-max-age", label: "Messages are kept for", placeholder: "7D", hint: "a number with Y, M, D, h, m or s" },
+	{ name: "x-max-length-bytes", label: "Octets at most", type: "number", min: 0, hint: "the oldest segments go" },
+	{ name: "x-stream-max-segment-size-bytes", label: "Octets of a segment", type: "number", min: 1 },
+];
+
+// What a queue of a type can be declared with.
+const declaration = (type) =>
+	type === "stream"
+		? STREAM_ARGUMENTS
+		: type === "quorum"
+			? ARGUMENTS.filter(({ name }) => name !== "x-max-priority")
+			: [
+					{ name: "durable", label: "Durable: survives a restart", type: "checkbox", value: true },
+					{ name: "auto_delete", label: "Deleted with its last consumer", type: "checkbox" },
+					...ARGUMENTS,
+				];
+
 export const addQueue = (ctx) =>
 	h(
 		"button",
@@ -35,16 +61,20 @@ export const addQueue = (ctx) =>
 			class: "primary",
 			onclick: started(ctx, async () => {
 				const vhosts = await vhostNames(ctx);
+				let type = "";
+				const onchange = (event) => {
+					type = event.target.value;
+					ctx.draw();
+				};
 				ask(ctx, {
 					title: "Add a queue",
 					label: "Add",
 					wide: true,
-					fields: [
+					fields: () => [
 						{ name: "name", label: "Name", required: true },
 						{ name: "vhost", label: "Virtual host", type: "select", options: vhosts, value: vhosts[0] },
-						{ name: "durable", label: "Durable: survives a restart", type: "checkbox", value: true },
-						{ name: "auto_delete", label: "Deleted with its last consumer", type: "checkbox" },
-						...ARGUMENTS,
+						{ name: "x-queue-type", label: "Type", type: "select", options: TYPES, value: type, onchange },
+						...declaration(type),
 						{
 							name: "more",
 							label: "Further arguments",
@@ -53,7 +83,7 @@ export const addQueue = (ctx) =>
 							placeholder: '{"x-single-active-consumer": true}',
 						},
 					],
-					run: async ({ name, vhost, durable, auto_delete, more, ...chosen }) => {
+					run: async ({ name, vhost, durable = true, auto_delete = false, more, ...chosen }) => {
 						await put(path`/api/queues/${vhost}/${name}`, { durable, auto_delete, arguments: { ...chosen, ...more } });
 						ctx.go(link("queues", [vhost, name]));
 						return `Queue “${name}” added.`;
@@ -131,7 +161,7 @@ export function queueButtons(ctx, queue) {
 		});
 	return [
 		ctx.may("administrator") && pauseButton(ctx, queue),
-		h("button", { onclick: askToPurge }, "Purge …"),
+		queue.type !== "stream" && h("button", { onclick: askToPurge }, "Purge …"),
 		h("button", { class: "danger", onclick: askToDelete }, "Delete …"),
 	];
 }

@@ -99,13 +99,15 @@ function control(one, common) {
 
 /**
  * Ask in a dialog. `run(values)` does what was asked and returns the sentence for the notice, or nothing; while it refuses,
- * the dialog stays and tells why. `confirm` is a name that has to be typed, `after()` stands below the fields.
+ * the dialog stays and tells why. `fields` may be a function, of which others come at the next draw. `confirm` is a name that has to be typed, `after()` stands below the fields.
  */
 export function ask(ctx, { title, text, fields = [], label, danger = false, confirm, run, wide = false, after }) {
-	const all =
-		confirm === undefined
-			? fields
-			: [...fields, { name: "confirm", label: `Type “${confirm}” to confirm`, required: true, full: true }];
+	const chosen = () => [
+		...(typeof fields === "function" ? fields() : fields),
+		...(confirm === undefined
+			? []
+			: [{ name: "confirm", label: `Type “${confirm}” to confirm`, required: true, full: true }]),
+	];
 	const state = { error: "", isBusy: false };
 	const close = () => ctx.dialog(null);
 	const onsubmit = async (event) => {
@@ -113,7 +115,7 @@ export function ask(ctx, { title, text, fields = [], label, danger = false, conf
 		if (state.isBusy) return;
 		const form = event.currentTarget;
 		try {
-			const values = valuesOf(form, all);
+			const values = valuesOf(form, chosen());
 			if (confirm !== undefined && values.confirm !== confirm) throw new Error("The name is another one.");
 			delete values.confirm;
 			state.isBusy = true;
@@ -147,7 +149,7 @@ export function ask(ctx, { title, text, fields = [], label, danger = false, conf
 				h(
 					"div",
 					{ class: "fields" },
-					all.map((one) => field(one, title)),
+					chosen().map((one) => field(one, title)),
 				),
 				after?.(),
 				h("p", { class: "error", role: "alert" }, state.error),

@@ -40,6 +40,11 @@ export const queued = (ctx, totals) =>
 		points: levels(ctx, key, totals?.[key] ?? 0, totals?.[`${key}_details`]),
 	}));
 
+/** Messages of a stream. */
+export const kept = (ctx, { messages, messages_details: details }) => [
+	{ name: "Messages", now: messages ?? 0, points: levels(ctx, "messages", messages ?? 0, details) },
+];
+
 /** Counters in `rows`, [[key, name], ...], as rates; those after the fourth only where they have moved. */
 export const perSecond = (ctx, counters, rows) =>
 	rows

@@ -5,7 +5,7 @@ import { argumentsOf, badge, channelLink, queueLink, userLink } from "../lib/par
 import { table } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
-export function consumersTable(ctx, consumers, { withQueue = true, withChannel = true } = {}) {
+export function consumersTable(ctx, consumers, { withQueue = true, withChannel = true, withOffsets = false } = {}) {
 	if (!consumers.length)
 		return h(
 			"p",
@@ -39,6 +39,8 @@ export function consumersTable(ctx, consumers, { withQueue = true, withChannel =
 						one.exclusive && badge("exclusive", "The only one that may consume"),
 					),
 			},
+			withOffsets && { label: "Next offset", num: true, cell: (one) => count(one.next_offset) },
+			withOffsets && { label: "Behind by", num: true, hint: "Messages", cell: (one) => count(one.lag) },
 			{ label: "Arguments", class: "wrap", cell: (one) => argumentsOf(one.arguments) },
 		].filter(Boolean),
 	});

@@ -22,7 +22,7 @@ import {
 	vhostLink,
 } from "../lib/parts.js";
 import { rangeChoice, samplesOf, SHORT_RANGES } from "../lib/ranges.js";
-import { perSecond, queued } from "../lib/series.js";
+import { kept, perSecond, queued } from "../lib/series.js";
 import { h } from "../lib/view.js";
 import { bindingsTable } from "./bindings.js";
 import { consumersTable } from "./consumers.js";
@@ -33,6 +33,12 @@ const MESSAGES = [
 	["deliver_get", "Delivered"],
 	["ack", "Acknowledged"],
 	["redeliver", "Redelivered"],
+];
+
+const STREAM_MESSAGES = [
+	["publish", "Incoming"],
+	["deliver_get", "Delivered"],
+	["ack", "Acknowledged"],
 ];
 
 export const page = {
@@ -64,11 +70,17 @@ export const page = {
 				{ id: "bindings", label: "Bindings" },
 				{ id: "messages", label: "Messages" },
 				{ id: "publish", label: "Publish" },
-				ctx.may("administrator") && { id: "move", label: "Move and redrive" },
+				ctx.may("administrator") && queue.type !== "stream" && { id: "move", label: "Move and redrive" },
 			]),
-			tab === "figures" && figures(ctx, queue),
+			tab === "figures" && (queue.type === "stream" ? streamFigures(ctx, queue) : figures(ctx, queue)),
 			tab === "consumers" &&
-				section("Consumers", consumersTable(ctx, queue.consumer_details ?? [], { withQueue: false })),
+				section(
+					"Consumers",
+					consumersTable(ctx, queue.consumer_details ?? [], {
+						withQueue: false,
+						withOffsets: queue.type === "stream",
+					}),
+				),
 			tab === "bindings" &&
 				section(
 					"Bindings to this queue",
@@ -94,6 +106,68 @@ function pausedNote(queue) {
 		{ class: "banner", role: "status" },
 		h("strong", null, "Paused"),
 		h("p", null, `${who}: ${queue.paused_why}. Paused by ${queue.paused_by} at ${moment(queue.paused_since_ms)}.`),
+	);
+}
+
+function streamFigures(ctx, queue) {
+	const behind = Math.max(0, ...(queue.consumer_details ?? []).map(({ lag }) => lag ?? 0));
+	return [
+		tiles([
+			{ label: "Messages", value: count(queue.messages) },
+			{ label: "First offset", value: count(queue.first_offset) },
+			{ label: "Last offset", value: queue.messages ? count(queue.committed_offset) : "none" },
+			{ label: "Segments", value: count(queue.segments), note: octets(queue.message_bytes) },
+			{ label: "Incoming", value: rate(queue.in_rate_10s) },
+			{ label: "Consumers", value: count(queue.consumers), href: ctx.here({ tab: "consumers" }) },
+			queue.consumers > 0 && {
+				label: "Slowest is behind by",
+				value: count(behind),
+				note: "messages",
+				href: ctx.here({ tab: "consumers" }),
+			},
+		]),
+		h(
+			"div",
+			{ class: "columns" },
+			chart(ctx, { id: "stream-length", title: "Messages", series: kept(ctx, queue) }),
+			chart(ctx, {
+				id: "stream-rates",
+				title: "Messages per second",
+				unit: "rate",
+				series: perSecond(ctx, queue.message_stats, STREAM_MESSAGES),
+			}),
+		),
+		h(
+			"div",
+			{ class: "columns" },
+			declared(queue),
+			section(
+				"Messages",
+				facts([
+					["Octets on disk", octets(queue.message_bytes)],
+					["Newest chunk written", queue.last_chunk_at && moment(queue.last_chunk_at)],
+					["To be acknowledged", count(queue.messages_unacknowledged)],
+					["Memory of the stream", octets(queue.memory)],
+				]),
+			),
+		),
+	];
+}
+
+function declared(queue) {
+	return section(
+		"Declaration",
+		facts([
+			["State", state(queue.state)],
+			["Type", queue.type],
+			["Arguments", argumentsOf(queue.arguments)],
+			["Policy", queue.policy],
+			["Operator policy", queue.operator_policy],
+			["In force", argumentsOf(queue.effective_policy_definition)],
+			["Dead letters go to", letters(queue)],
+			["Owner", queue.owner_pid_details?.name && connectionLink(queue.owner_pid_details.name)],
+			["Idle since", queue.idle_since && moment(queue.idle_since)],
+		]),
 	);
 }
 
@@ -146,20 +220,7 @@ function figures(ctx, queue) {
 		h(
 			"div",
 			{ class: "columns" },
-			section(
-				"Declaration",
-				facts([
-					["State", state(queue.state)],
-					["Type", queue.type],
-					["Arguments", argumentsOf(queue.arguments)],
-					["Policy", queue.policy],
-					["Operator policy", queue.operator_policy],
-					["In force", argumentsOf(queue.effective_policy_definition)],
-					["Dead letters go to", letters(queue)],
-					["Owner", queue.owner_pid_details?.name && connectionLink(queue.owner_pid_details.name)],
-					["Idle since", queue.idle_since && moment(queue.idle_since)],
-				]),
-			),
+			declared(queue),
 			section(
 				"Messages",
 				facts([

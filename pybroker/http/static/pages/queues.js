@@ -28,6 +28,7 @@ export function features(queue) {
 		queue.durable && badge("D", "Durable: survives a restart"),
 		queue.auto_delete && badge("AD", "Deleted with its last consumer"),
 		queue.exclusive && badge("Excl", "Used by one connection, and deleted with it"),
+		args["x-max-age"] !== undefined && badge("Age", `Messages are kept for ${args["x-max-age"]}`),
 		args["x-dead-letter-exchange"] !== undefined &&
 			badge("DLX", `Dead letters go to exchange “${args["x-dead-letter-exchange"]}”`),
 		args["x-message-ttl"] !== undefined && badge("TTL", `Messages expire after ${lasting(args["x-message-ttl"])}`),
