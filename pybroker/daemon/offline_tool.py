@@ -38,6 +38,7 @@ from pybroker.store.log_path import log_folder
 from pybroker.store.tools import backup
 from pybroker.store.tools.repair import repair
 from pybroker.store.tools.scrub import Scrub, scrub_definitions, scrub_log
+from pybroker.store.tools.stream_scrub import scrub_streams
 from pybroker.version import VERSION
 
 # How often the caller is told of progress.
@@ -89,7 +90,9 @@ class OfflineTool:
         path = Path(folder)
         made = yield from progress_of(backup.check(path))
         scrub = Scrub()
-        yield from progress_of(scrub_log(Disk(log_folder(path)), scrub))
+        log = Disk(log_folder(path))
+        yield from progress_of(scrub_log(log, scrub))
+        yield from progress_of(scrub_streams(log, scrub, running=False))
         _judge(scrub, f"The backup {folder}")
         return {**_backed_up(made, folder, f"The backup {folder} is intact"), "messages": scrub.messages}
 
@@ -116,9 +119,11 @@ def _verified(data: Path, used: Mapping[int, int] | None, what: str) -> Answer:
     log = log_folder(data)
     if log.is_dir():
         yield from progress_of(scrub_log(Disk(log), scrub, used))
+        yield from progress_of(scrub_streams(Disk(log), scrub, running=used is not None))
     scrub_definitions(Disk(data), scrub)
     _judge(scrub, what)
-    counts = f"{scrub.messages} messages in {scrub.segments} segments, {scrub.definitions} definitions"
+    streams = ("1 stream, " if scrub.streams == 1 else f"{scrub.streams} streams, ") if scrub.streams else ""
+    counts = f"{scrub.messages} messages in {scrub.segments} segments, {streams}{scrub.definitions} definitions"
     lines = [f"{what} is intact: {counts}, {scrub.octets} octets", *map(_bullet, scrub.notes)]
     return {"result": "ok", **scrub.document(), "message": "\n".join(lines)}
 

@@ -14,8 +14,11 @@ from pybroker.control import codec
 from pybroker.daemon import offline_tool as tool_module
 from pybroker.daemon.data_folder import claim_data_folder
 from pybroker.daemon.offline_tool import serve
+from pybroker.store.disk import Disk
+from pybroker.store.log_path import log_folder
 from pybroker.version import VERSION
 from tests.store.data_folder import QUEUES, DataFolder, contents, flip
+from tests.store.streams.lives import Life
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +125,23 @@ def test_a_node_is_read_beside_it_as_far_as_it_holds(data, template):
     found = value_of(ask("log_verify", {}, held=held_by(data, template)))
     claimed.release()
     assert found["message"].startswith("The data of node pybroker@test is intact: ")
+
+
+def test_streams_are_verified_repaired_and_backed_up(data, template, tmp_path):
+    life = Life(Disk(log_folder(data)))
+    life.fill(30)
+    stream = data / "groups/local/streams/0000000000000007"
+    folder, target = str(tmp_path / "backup"), tmp_path / "restored"
+    found = value_of(ask("log_verify", {"data_dir": str(data)}))
+    assert " segments, 1 stream, 3 definitions" in found["message"]
+    value_of(ask("backup_create", {"folder": folder}, held=held_by(data, template)))
+    assert value_of(ask("backup_verify", {"folder": folder}))["result"] == "ok"
+    value_of(ask("backup_restore", {"folder": folder, "data_dir": str(target)}))
+    assert (target / stream.relative_to(data) / "meta").exists()
+    flip(next(stream.glob("*.log")), random.Random(1))
+    code, text = refusal_of(ask("log_verify", {"data_dir": str(data)}))
+    assert (code, "streams/0000000000000007/" in text) == (65, True)
+    assert value_of(ask("log_repair", {"data_dir": str(data)}))["message"].startswith("1 fault was repaired:")
 
 
 def test_a_backup_is_made_verified_and_restored(data, template, tmp_path):

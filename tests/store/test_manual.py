@@ -2,14 +2,17 @@
 
 import re
 from array import array
+from zlib import crc32
 
 import pytest
+from google_crc32c import extend
 
 from pybroker.store import format as fmt
 from pybroker.store.segments import checkpoint, footer
 from pybroker.store.segments.checkpoint import Checkpoint
 from pybroker.store.segments.delay import encode_delay
 from pybroker.store.segments.footer import Footer
+from pybroker.store.streams import format as streams
 from tests.sources import ROOT
 from tests.store.records import SEED, rows_from, run_of
 
@@ -66,9 +69,9 @@ def test_the_fixed_part_of_a_checkpoint_is_as_long_as_it_is_drawn():
     ends(fields(".SH CHECKPOINT"), checkpoint._HEAD.size)
 
 
-def drawing(name):
-    """Return the fields of one of the drawings that share a block below SEGMENT."""
-    block = PAGE.partition(".SH SEGMENT")[2].partition(".fi")[0]
+def drawing(name, section="SEGMENT"):
+    """Return the fields of one of the drawings that share a block of a section."""
+    block = PAGE.partition(f".SH {section}\n")[2].partition(".nf")[2].partition(".fi")[0]
     part = re.search(rf"^{name}.*\n((?:^ .*\n)+)", block, re.MULTILINE)
     return {int(offset): text.strip() for offset, text in FIELD.findall(part.group(1))}
 
@@ -82,10 +85,10 @@ def test_header_and_trailer_are_as_long_as_they_are_drawn():
     assert fmt.RECORD_OCTETS == 12
 
 
-def read(octets, drawn, words):
+def read(octets, drawn, words, order="little"):
     """Read the number whose description begins with these words from where the page draws it."""
     ((offset, text),) = [(offset, text) for offset, text in drawn.items() if text.startswith(words)]
-    return int.from_bytes(octets[offset : offset + size_of(text)], "little")
+    return int.from_bytes(octets[offset : offset + size_of(text)], order)
 
 
 def test_values_stand_where_they_are_drawn():
@@ -130,3 +133,32 @@ def test_a_publish_stands_where_it_is_drawn():
     assert [read(octets, drawn, each) for each in words] == [7, 2, 5, 77, (1 << 64) - 1, 4_096, size, 2]
     assert [read(octets, drawn, each) for each in ("channel", "priority", "set of what")] == [6, 0, 0]
     assert octets[48:] == b"\x01x\x03key" + run.content(0) + run.content(1)
+
+
+def test_files_of_streams_are_as_long_as_they_are_drawn():
+    ends(drawing("stream header,", "STREAMS"), streams.HEADER_OCTETS)
+    ends(drawing("guard,", "STREAMS"), streams.GUARD_OCTETS)
+    ends(drawing("head,", "STREAMS"), streams.HEAD_OCTETS)
+    ends(drawing("point,", "STREAMS"), streams.POINT_OCTETS)
+
+
+def test_values_of_streams_stand_where_they_are_drawn():
+    header, drawn = streams.Header(1, 2, 3, 4, 5, 6).encode(), drawing("stream header,", "STREAMS")
+    words = ("log id", "id of", "first", "seq", "its chunk's", "flags")
+    assert [read(header, drawn, each) for each in words] == [1, 2, 3, 4, 5, 6]
+    seed = streams.chunk_seed(1, 2)
+    front, data = streams.encode_chunk(streams.Chunk(run_of([b"a", b"bc"], 7), 8, 9), seed, begins=True)
+    drawn = drawing("guard,", "STREAMS")
+    assert [read(front, drawn, each) for each in ("octets", "kind", "flags", "seq")] == [len(data), 1, 1, 8]
+    assert read(front, drawn, "check") == (len(data) ^ seed) & 0xFFFF
+    assert read(front, drawn, "crc") == extend(seed, front[4:])
+    head = front[streams.GUARD_OCTETS :]
+    drawn = drawing("head,", "STREAMS")
+    words = ("81", "entries", "messages", "wall", "epoch", "first", "CRC", "octets")
+    found = [read(head, drawn, each, "big") for each in words]
+    assert found == [81, 2, 2, 9, 1, 7, crc32(data), len(data)]
+    point, drawn = streams.Point(1, 2, 3, 4).encode(5), drawing("point,", "STREAMS")
+    assert [read(point, drawn, each) for each in ("offset", "wall", "position", "flags")] == [1, 2, 3, 4]
+    assert read(point, drawn, "crc") == extend(5, point[:28])
+    payload = fmt.publish(0, run_of([b"a", b"bc"], 7), range(2), 9, 0)[fmt.RECORD_OCTETS :]
+    assert bytes(data) == payload

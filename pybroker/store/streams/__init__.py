@@ -5,7 +5,7 @@ messages are still in the journal: that is the caller's.
 """
 
 from pybroker.store.streams.folder import remove_stream, stream_ids
-from pybroker.store.streams.format import Chunk, encode_gap
+from pybroker.store.streams.format import Chunk
 from pybroker.store.streams.stream_log import StreamLog
 
-__all__ = ["Chunk", "StreamLog", "encode_gap", "remove_stream", "stream_ids"]
+__all__ = ["Chunk", "StreamLog", "remove_stream", "stream_ids"]

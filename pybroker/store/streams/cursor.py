@@ -43,6 +43,29 @@ class Cursor:
         data = self._octets[at + FRONT_OCTETS : at + front.octets]
         return data if crc32(data) == front.data_crc else None
 
+    def sound(self, first_offset: int) -> Front | None:
+        """Return the front of the chunk that begins here if all of it is sound, and it begins with this offset."""
+        front = self.front()
+        if front is None or front.first_offset != first_offset or self.data(front) is None:
+            return None
+        return front
+
+    def next_sound(self, first_offset: int) -> Front | None:
+        """Go to the next chunk that is sound and not below this offset, and return its front; None at the end."""
+        while True:
+            front = self.front()
+            if front is not None:
+                if front.first_offset >= first_offset and self.data(front) is not None:
+                    return front
+                self.position += front.octets - 1  # octets in its data that look like a chunk are none
+            if not self.search():
+                return None
+
+    def octets(self, front: Front) -> bytes:
+        """Return the whole chunk that begins here."""
+        at = self._have(front.octets)
+        return self._octets[at : at + front.octets]
+
     def search(self) -> bool:
         """Go to the next chunk behind this place whose front is sound; tell whether there is one, else go to `stop`."""
         self.position += 1

@@ -33,6 +33,10 @@ class Index:
         except DiskError:
             return cls(b"", seed, first_offset)
 
+    def encode(self) -> bytes:
+        """Return the octets of the file."""
+        return self._octets
+
     @property
     def count(self) -> int:
         """Return how many points it has, with the one that says what is synced."""

@@ -10,7 +10,7 @@ from pybroker.store.disk import DiskError
 from pybroker.store.format import FormatError, VersionError
 from pybroker.store.sectors import Sectors
 from pybroker.store.streams.cursor import PIECE_OCTETS, Cursor
-from pybroker.store.streams.format import HEADER_OCTETS, SYNCED, Header, Point, segment_name
+from pybroker.store.streams.format import CONTENTS, HEADER_OCTETS, SYNCED, Header, Point, segment_name
 from pybroker.store.streams.index import Index
 from pybroker.store.streams.writer import Active
 
@@ -33,7 +33,7 @@ class Tail:
         self.sound = self.found = self.lost_end = self.complete = False
         self.end = HEADER_OCTETS
         self.doubt = 0
-        self.last_seq = self.timestamp_ms = self.first_ms = self.torn = 0
+        self.last_seq = self.timestamp_ms = self.first_ms = self.torn = self.messages = 0
         self.reports: list[str] = []
         self.active = Active(first_offset)
 
@@ -66,17 +66,21 @@ class Tail:
             disk.sync_folder()
 
 
-def scan_tail(folder: "Folder", first_offset: int, *, whole: bool = False) -> Tail:
-    """Read a segment from the last place on that its index knows, or all of it. Raises DiskError, VersionError."""
+def scan_tail(folder: "Folder", first_offset: int, *, whole: bool = False, size: int | None = None) -> Tail:
+    """Read a segment from the last place on that its index knows, or all of it. Raises DiskError, VersionError.
+
+    If a `size` is given no octets behind it are read.
+    """
     disk = folder.disk
     seed = folder.point_seed(first_offset)
-    index = Index(b"", seed, first_offset) if whole else Index.read(disk, seed, first_offset)
+    index = Index.read(disk, seed, first_offset)
     file = disk.open(segment_name(first_offset))
     try:
-        size = disk.size(file)
+        size = disk.size(file) if size is None else min(size, disk.size(file))
         sectors = Sectors(disk, file)
         header = _header(sectors, folder, first_offset)
-        number, place = index.last(lambda point: point.position < size) if index.point(1) else index.place(0)
+        known = index.point(1) is not None and not whole
+        number, place = index.last(lambda point: point.position < size) if known else index.place(0)
         while True:
             tail = Tail(folder, first_offset)
             if header is not None:
@@ -127,20 +131,20 @@ class _Scan:
         cursor, tail, synced = self._cursor, self._tail, self._synced
         while cursor.position < cursor.stop:
             position = cursor.position
-            front = self._sound()
+            front = cursor.sound(self._expected)
             if front is not None:
                 cursor.position += front.octets
                 self._found(position, front)
                 continue
             expected = self._expected
-            front = self._next_sound()
+            front = cursor.next_sound(expected)
             self._expected = front.first_offset if front is not None else max(expected, synced.offset)
             self._bad.append((position, cursor.position - position, expected, self._expected))
             if position < synced.position:
                 self._prove()
         if tail.next_offset < synced.offset:
             self._prove()
-            if cursor.stop < synced.position:
+            if self._expected < synced.offset:
                 tail.reports.append(f"its end is missing: {lost(self._expected, synced.offset)}")
             tail.lost_end = True
             tail.next_offset = synced.offset
@@ -152,25 +156,6 @@ class _Scan:
         active = tail.active
         active.end, active.first_ms = tail.end, tail.first_ms
         tail.complete = not active.pending and self._proof == (tail.next_offset, tail.timestamp_ms, tail.end, SYNCED)
-
-    def _sound(self) -> "Front | None":
-        """Return the front of the chunk that begins here if all of it is sound, and it is the one that follows."""
-        front = self._cursor.front()
-        if front is None or front.first_offset != self._expected or self._cursor.data(front) is None:
-            return None
-        return front
-
-    def _next_sound(self) -> "Front | None":
-        """Go to the next sound chunk, and return its front; None at the end."""
-        cursor = self._cursor
-        while True:
-            front = cursor.front()
-            if front is not None:
-                if front.first_offset >= self._expected and cursor.data(front) is not None:
-                    return front
-                cursor.position += front.octets - 1  # what looks like a chunk in its data is none
-            if not cursor.search():
-                return None
 
     def _found(self, position: int, front: "Front") -> None:
         self._expected = front.next_offset
@@ -196,6 +181,7 @@ class _Scan:
         if front.begins and position > HEADER_OCTETS:
             tail.doubt = position
         tail.found = True
+        tail.messages += front.messages if front.kind == CONTENTS else 0
         tail.active.note(Point(front.first_offset, front.timestamp_ms, position), self._seed)
         tail.end = position + front.octets
         tail.next_offset = front.next_offset

@@ -4,6 +4,7 @@
     backup/definitions.json        a snapshot of the definitions (snapshot.py)
     backup/groups/local/seg.*      segments, up to the last batch that was on disk at that moment
     backup/groups/local/ckpt.*     the checkpoint of that moment
+    backup/groups/local/streams/   the streams, without what came after that moment (stream_copy.py)
 
 The moment of the log is taken first, the definitions are read after it: the queue of every message in the log had been
 on disk before. Nouns that are deleted between the two are deleted in the backup, as they are in the node. The manifest
@@ -22,14 +23,18 @@ from pybroker.store.definitions.definition_recovery import NAME as DEFINITIONS, 
 from pybroker.store.definitions.snapshot import NAME as SNAPSHOT, write_snapshot
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.log_path import PARTS, log_folder, open_log
-from pybroker.store.segments.checkpoint import checkpoint_name
+from pybroker.store.segments.checkpoint import Checkpoint, checkpoint_name
 from pybroker.store.segments.newest import Newest
+from pybroker.store.streams.folder import STREAMS, folder_name, remove_stream, stream_ids
+from pybroker.store.tools.stream_copy import StreamCopy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MANIFEST: Final = "MANIFEST.json"
-VERSION: Final = 1
+VERSION: Final = 2
+VERSION_WITHOUT_STREAMS: Final = 1
+STREAM_PARTS: Final = (*PARTS, STREAMS)
 COPY_OCTETS: Final = 1_048_576
 # Synced this often: a node beside us waits for the disk behind what was written at once.
 SYNC_OCTETS: Final = 4_194_304
@@ -76,7 +81,9 @@ class Manifest(NamedTuple):
 
     def encode(self) -> bytes:
         """Return the octets of the file."""
-        head = {"pybroker_backup": VERSION, **self._asdict()}
+        has_streams = any(file.name.startswith("/".join((*STREAM_PARTS, ""))) for file in self.files)
+        # One without streams can be restored by programs that know none.
+        head = {"pybroker_backup": VERSION if has_streams else VERSION_WITHOUT_STREAMS, **self._asdict()}
         files = head.pop("files")
         lines = [f"{json.dumps(name)}:{json.dumps(value)}" for name, value in head.items()]
         lines.append('"files":[' + ",".join("\n" + json.dumps(file._asdict()) for file in files) + "]")
@@ -119,7 +126,8 @@ def create(data: "Path", target: "Path", moment: Moment, now_ms: int) -> Work:
         open_ones = {fmt.segment_name(number) for number, used in moment.segments if used}
         name = checkpoint_name(moment.commit_position)
         names.append((name, source.size_of(name)))
-        total = sum(octets for _, octets in names)
+        streams = StreamCopy(source, _next_seq(source.read_file(name)))
+        total = sum(octets for _, octets in names) + streams.octets()
         done = 0
         for name, octets in names:
             parts = _first(source, name, octets)
@@ -131,6 +139,7 @@ def create(data: "Path", target: "Path", moment: Moment, now_ms: int) -> Work:
             done += octets
             files.append(File("/".join((*PARTS, name)), octets, f"{crc:08x}"))
         copy.sync_folder()
+        yield from _copy_streams(streams, copy, files, done, total)
         definitions = _take_definitions(data, root, files)
         manifest = Manifest(moment.node, now_ms, moment.commit_position, definitions, tuple(files))
         root.write_file(MANIFEST, manifest.encode())
@@ -139,6 +148,32 @@ def create(data: "Path", target: "Path", moment: Moment, now_ms: int) -> Work:
         if not finished:
             _remove(root)
     return manifest
+
+
+def _next_seq(checkpoint: bytes) -> int:
+    """Return the seq that the log of the backup gives next. Raises BackupError."""
+    try:
+        return Checkpoint.decode(checkpoint).next_seq
+    except fmt.FormatError as error:
+        raise BackupError(f"the checkpoint of the moment is damaged: {error}") from error
+
+
+def _copy_streams(
+    streams: StreamCopy, copy: Disk, files: list[File], done: int, total: int
+) -> Generator[tuple[int, int], None, None]:
+    """Copy all streams, and note their files."""
+    folders: dict[int, Disk] = {}
+    for part in streams.parts():
+        if part.stream_id not in folders:
+            folders[part.stream_id] = copy.below(STREAMS).below(folder_name(part.stream_id))
+        written = _written(folders[part.stream_id], part.name, streams.read(part))
+        octets, crc = yield from _taken(written, min(done, total), total)
+        if octets != part.octets:
+            raise BackupError(f"{part.name} of stream {part.stream_id} ends after {octets} of {part.octets} octets")
+        done += octets
+        files.append(File("/".join((*STREAM_PARTS, folder_name(part.stream_id), part.name)), octets, f"{crc:08x}"))
+    for folder in folders.values():
+        folder.sync_folder()
 
 
 def check(folder: "Path") -> Work:
@@ -163,15 +198,17 @@ def restore(folder: "Path", data: "Path") -> Work:
     try:
         done, total = 0, manifest.octets
         log = open_log(root)
+        folders = {(): root, PARTS: log}
         for file in manifest.files:
             *parents, name = file.name.split("/")
-            if tuple(parents) not in {(), PARTS} or not name or name.startswith("."):
+            if not _is_a_place(tuple(parents)) or not name or name.startswith("."):
                 raise BackupError(f"{MANIFEST} lists {file.name}, which is not a file of a backup")
-            written = _written(log if parents else root, name, _parts(folder, file))
+            written = _written(_folder_of(folders, tuple(parents)), name, _parts(folder, file))
             octets, crc = yield from _taken(written, done, total)
             _compare(file, octets, crc)
             done += octets
-        log.sync_folder()
+        for each in folders.values():
+            each.sync_folder()
         Newest(root).write(max([fmt.segment_number(name) or 0 for name in log.names()], default=0))
         open_definitions(root).file.close()
         finished = True
@@ -179,6 +216,21 @@ def restore(folder: "Path", data: "Path") -> Work:
         if not finished:
             _remove(root)
     return manifest
+
+
+def _folder_of(folders: dict[tuple[str, ...], Disk], parents: tuple[str, ...]) -> Disk:
+    """Return a folder of a backup that is restored, made if it was not there."""
+    if parents not in folders:
+        folders[parents] = _folder_of(folders, parents[:-1]).below(parents[-1])
+    return folders[parents]
+
+
+def _is_a_place(parents: tuple[str, ...]) -> bool:
+    """Tell whether a backup has files in this folder."""
+    if parents in {(), PARTS}:
+        return True
+    *above, stream = parents
+    return tuple(above) == STREAM_PARTS and len(stream) == 16 and not stream.strip("0123456789abcdef")
 
 
 def read_manifest(folder: "Path") -> Manifest:
@@ -287,6 +339,8 @@ def _remove(root: Disk) -> None:
     try:
         if folder.is_dir():
             log = Disk(folder)
+            for stream_id in stream_ids(log):
+                remove_stream(log, stream_id)
             for name in log.names():
                 log.unlink(name)
         for name in root.names():

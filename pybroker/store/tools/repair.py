@@ -22,6 +22,7 @@ from pybroker.store.segments.live_index import Index, Target
 from pybroker.store.segments.scan import Damaged
 from pybroker.store.segments.segment import SegmentFile, seal_segment, segment_number
 from pybroker.store.tools.scrub import Scrub, scrub_log
+from pybroker.store.tools.stream_repair import repair_streams
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +36,10 @@ UNKNOWN_MS: Final = 0
 
 
 def repair(data: "Path") -> Work:
-    """Repair definitions, then the log. Raises DiskError, VersionError, NewerSchemaError: nothing can be done here."""
+    """Repair definitions, then the log, then streams.
+
+    Raises DiskError, VersionError, NewerSchemaError: nothing can be done here.
+    """
     opened = open_definitions(Disk(data))
     done = [*opened.notices, *opened.reports]
     known = queue_ids(opened.rows)
@@ -56,6 +60,7 @@ def repair(data: "Path") -> Work:
         yield at, len(numbers)
         if _is_damaged(disk, number, found.log_id):
             done += _write_anew(disk, number, found.log_id)
+    done += yield from repair_streams(disk)
     return done
 
 

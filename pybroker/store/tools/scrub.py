@@ -25,13 +25,17 @@ Steps = Generator[tuple[int, int], None, None]
 
 @dataclass(slots=True)
 class Scrub:
-    """The findings: `damage` has a sentence for each unsound thing, `notes` the traces of a kill."""
+    """The findings: `damage` has a sentence for each unsound thing, `notes` the traces of a kill.
+
+    Segments, messages and octets are those of the log and of all streams.
+    """
 
     segments: int = 0
     batches: int = 0
     messages: int = 0
     octets: int = 0
     definitions: int = 0
+    streams: int = 0
     damage: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

@@ -12,8 +12,11 @@ from pybroker.store.log_path import log_folder
 from pybroker.store.tools import backup
 from pybroker.store.tools.backup import BackupError, File, Manifest
 from pybroker.store.tools.scrub import Scrub, scrub_definitions, scrub_log
+from pybroker.store.tools.stream_scrub import scrub_streams
 from tests.store.data_folder import DataFolder, contents, done, flip
+from tests.store.streams.lives import SEQS_AHEAD, Life, expected
 
+OUTSIDE = ("x", "../x", "0000000000000007/../x")
 NOW_MS = 1_700_000_000_000
 
 
@@ -146,14 +149,24 @@ def test_what_is_no_backup_is_told_apart(tmp_path, made):
 
 def test_a_newer_backup_is_for_a_newer_program(made, monkeypatch):
     manifest = backup.read_manifest(made)
-    monkeypatch.setattr(backup, "VERSION", 2)
+    monkeypatch.setattr(backup, "VERSION_WITHOUT_STREAMS", 3)
     (made / backup.MANIFEST).write_bytes(manifest.encode())
-    monkeypatch.setattr(backup, "VERSION", 1)
-    with pytest.raises(BackupError, match="has version 2, but this program supports only up to 1"):
+    with pytest.raises(BackupError, match="has version 3, but this program supports only up to 2"):
         backup.read_manifest(made)
 
 
-@pytest.mark.parametrize("name", ["../outside", "groups/local/../x", ".lock", "/etc/x", "groups/x"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../outside",
+        "groups/local/../x",
+        ".lock",
+        "/etc/x",
+        "groups/x",
+        "groups/local/streams/x",
+        "groups/local/streams/../x",
+    ],
+)
 def test_no_file_is_written_outside_of_the_data_folder(name, made, tmp_path):
     manifest = backup.read_manifest(made)
     (made / backup.MANIFEST).write_bytes(manifest._replace(files=(File(name, 0, "00000000"),)).encode())
@@ -198,3 +211,75 @@ def test_nothing_stays_of_a_backup_that_was_left_or_failed(data, tmp_path, monke
 def test_the_manifest_is_what_it_was():
     manifest = Manifest("n", 1, 2, 3, (File("a", 1, "00000001"), File("b/c", 2, "00000002")))
     assert Manifest.decode(manifest.encode()) == manifest
+
+
+# -- streams -----------------------------------------------------------------------------------------------------------
+
+
+class Streamed:
+    """Streams in a data folder whose log has given out so many seqs as the messages in them need."""
+
+    def __init__(self, data):
+        self.data = data
+        self.log = data.log
+        self.life = Life(self.log)
+        self.seqs()
+
+    def seqs(self):
+        """Have the log give seqs beyond those of all chunks."""
+        while self.data.node.log.next_seq <= self.life.log.last_seq:
+            self.data.node.log.take(self.life.log.last_seq + 1 - self.data.node.log.next_seq)
+        self.data.node.publish([b"x"])
+        self.data.node.commit()
+
+
+def test_streams_come_back_as_they_were_at_that_moment(data, tmp_path):
+    stream = Streamed(data)
+    stream.life.fill(63, 3, segment_octets=2_000)
+    stream.seqs()
+    assert stream.life.ask("truncate", 10) is None
+    moment = data.hold()
+    work = backup.create(data.path, tmp_path / "backup", moment, NOW_MS)
+    for number, _ in enumerate(work):
+        if number < 3:  # more comes meanwhile, whose seqs are not those of the moment
+            stream.life.append(2, segment_octets=2_000)
+    data.node.log.maintenance.release(moment.commit_position)
+    done(backup.check(tmp_path / "backup"))
+    scrub = Scrub()
+    done(scrub_streams(Disk(log_folder(tmp_path / "backup")), scrub, running=False))
+    assert (scrub.damage, scrub.notes, scrub.streams) == ([], [], 1)
+    folder = restored(tmp_path / "backup", tmp_path)
+    again = Life(Disk(log_folder(folder)))
+    assert (again.log.reports, again.log.first_offset, again.log.next_offset) == ([], 10, 63)
+    again.check()
+    assert json.loads((tmp_path / "backup" / backup.MANIFEST).read_text())["pybroker_backup"] == 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_streams_may_change_in_any_way_while_they_are_copied(seed, data, tmp_path):
+    rng = random.Random(seed)
+    stream = Streamed(data)
+    stream.life.fill(rng.randrange(1, 90), 3, segment_octets=1_000)
+    stream.seqs()
+    end = stream.life.log.next_offset
+    moment = data.hold()
+    for _ in backup.create(data.path, tmp_path / "backup", moment, NOW_MS):
+        what = rng.random()
+        if what < 0.4:
+            stream.life.append(*[3] * rng.randrange(1, 6), segment_octets=1_000)
+        elif what < 0.5:
+            stream.life.ask("retain", rng.choice((3_000, 0)), None)
+        elif what < 0.55:
+            stream.life.ask("retain", None, 1 << 60)
+        elif what < 0.6:
+            stream.life.ask("truncate", rng.randrange(stream.life.log.next_offset + 1))
+        elif what < 0.62:
+            stream.life.ask("delete")
+            stream.life = Life(stream.log)
+    folder = restored(tmp_path / "backup", tmp_path)
+    again = Life(Disk(log_folder(folder)))
+    assert again.log.reports == []
+    assert again.log.next_offset in {0, end} or again.log.first_offset == again.log.next_offset
+    assert again.log.last_seq <= end - 1 + SEQS_AHEAD or again.log.first_offset == again.log.next_offset
+    assert again.read() == expected(again.log.first_offset, again.log.next_offset)
+    assert again.damages == []

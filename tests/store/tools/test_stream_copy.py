@@ -1,0 +1,118 @@
+"""Copies of streams: all up to a seq, whatever the node does, and offsets that go on where they were."""
+
+import pytest
+
+from pybroker.store.streams.folder import STREAMS, folder_name
+from pybroker.store.streams.format import META_NAME, segment_name
+from pybroker.store.tools.stream_copy import StreamCopy
+from tests.store.faulty_disk import FaultyDisk
+from tests.store.streams.lives import SEQS_AHEAD, STREAM, Life, expected, segment_files, timestamp
+
+MESSAGES = 45
+
+
+@pytest.fixture
+def life():
+    life = Life(FaultyDisk())
+    life.fill(MESSAGES, 3, segment_octets=2_000)
+    return life
+
+
+def copied(life, next_seq, each=lambda: None):
+    """Return a life on a copy; `each` is called after each file."""
+    disk = FaultyDisk()
+    copy = StreamCopy(life.disk, next_seq)
+    octets, most = 0, copy.octets()
+    for part in copy.parts():
+        read = b"".join(copy.read(part))
+        assert len(read) == part.octets
+        disk.below(STREAMS).below(folder_name(part.stream_id)).write_file(part.name, read)
+        octets += len(read)
+        each()
+    assert octets <= most
+    return Life(disk)
+
+
+def test_all_is_copied_that_is_not_too_new(life):
+    for offset in range(0, MESSAGES + 1, 3):
+        again = copied(life, offset + SEQS_AHEAD)
+        assert (again.log.reports, again.log.cut) == ([], "")
+        assert (again.log.first_offset, again.log.next_offset) == (0, offset)
+        again.check()
+        again.fill(MESSAGES)
+        again.check()
+
+
+def test_a_chunk_of_which_one_message_is_too_new_is_not_copied(life):
+    assert copied(life, 20 + SEQS_AHEAD).log.next_offset == 18
+
+
+def test_octets_that_are_not_known_to_be_on_disk_are_not_copied(life):
+    name = segment_files(life.folder)[-1]
+    file = life.folder.open(name, write=True)
+    life.folder.write_at(file, life.folder.size_of(name), b"x" * 100)
+    again = copied(life, 1 << 40)
+    assert (again.log.cut, again.log.next_offset) == ("", MESSAGES)
+
+
+def test_indexes_of_older_segments_are_copied(life):
+    names = copied(life, 1 << 40).disk.folder(STREAMS).folder(folder_name(STREAM)).names()
+    assert len([name for name in names if name.endswith(".idx")]) == len(segment_files(life.folder))
+
+
+def test_a_floor_is_not_above_what_is_copied(life):
+    life.ask("truncate", 40)
+    again = copied(life, 30 + SEQS_AHEAD)
+    assert (again.log.reports, again.log.first_offset) == ([], again.log.next_offset)
+    assert 30 <= again.log.next_offset <= 40
+    assert copied(life, 42 + SEQS_AHEAD).log.first_offset == 40
+
+
+def test_offsets_go_on_where_all_is_too_old_or_too_new(life):
+    life.ask("retain", None, timestamp(1_000))
+    for next_seq in (10 + SEQS_AHEAD, MESSAGES + SEQS_AHEAD):
+        again = copied(life, next_seq)
+        assert (again.log.reports, again.log.first_offset, again.log.next_offset) == ([], MESSAGES, MESSAGES)
+        assert again.log.last_seq == next_seq - 1
+
+
+def test_segments_may_go_while_they_are_copied(life):
+    calls = []
+
+    def remove():
+        calls.append(life.ask("retain", 5_000 - 1_000 * len(calls), None))
+
+    again = copied(life, 1 << 40, remove)
+    assert sum(calls) > 0
+    assert (again.log.reports, again.log.next_offset) == ([], MESSAGES)
+    again.check()
+
+
+def test_a_stream_that_goes_while_it_is_copied_is_left_out(life):
+    copy = StreamCopy(life.disk, 1 << 40)
+    parts = copy.parts()
+    part = next(parts)
+    life.ask("delete")
+    assert b"".join(copy.read(part))
+    assert [part.name for part in parts][-1] == META_NAME
+    assert list(StreamCopy(life.disk, 1 << 40).parts()) == []
+
+
+def test_a_stream_that_was_being_deleted_is_left_out(life):
+    life.log._folder.write_meta(0, deleted=True)
+    assert list(StreamCopy(life.disk, 1 << 40).parts()) == []
+
+
+def test_a_stream_whose_meta_is_damaged_is_copied_as_it_is(life):
+    life.folder.flip(META_NAME, 99)
+    before = {name: life.folder.read_file(name) for name in life.folder.names()}
+    copy = StreamCopy(life.disk, 1 << 40)
+    assert {part.name: b"".join(copy.read(part)) for part in copy.parts()} == before
+
+
+def test_damage_is_copied(life):
+    name = segment_name(0)
+    octets = life.folder.read_file(name)
+    life.folder.damage(name, octets.index(expected(4, 5)[4]), b"\xff")
+    again = copied(life, 1 << 40)
+    assert again.read() == expected(0, 3) | expected(6, MESSAGES)
