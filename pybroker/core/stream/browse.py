@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from pybroker.core.queue.browse.peek import Wish
-    from pybroker.core.stream.stream import Stream
+    from pybroker.core.stream.facts import StreamFacts
     from pybroker.run import Run
 
 # Read at a time; backwards about so much, and no more messages than this.
@@ -22,7 +22,7 @@ WINDOW_MESSAGES: Final = 256
 PAUSE_S: Final = 0.001
 
 
-def browse(stream: "Stream", wish: "Wish", pause: "Callable[[float], object]") -> "Iterator[Browsed | None]":
+def browse(stream: "StreamFacts", wish: "Wish", pause: "Callable[[float], object]") -> "Iterator[Browsed | None]":
     """Yield the messages from where the wish begins; None tells that others went on, or that the disk has to answer.
 
     A message that cannot be read is left out; the log tells why. Offsets are seqs here.
@@ -40,14 +40,12 @@ def browse(stream: "Stream", wish: "Wish", pause: "Callable[[float], object]") -
         if not runs:
             # More may be in memory, behind what is damaged on disk.
             offset = next((piece.offset for piece in stream.pieces if piece.offset > offset), end)
-        for run in runs:
-            for index in range(max(0, offset - run.first_seq), min(run.count, end - run.first_seq)):
-                yield Browsed(0, run, index, 0)
-            offset = max(offset, run.first_seq + run.count)
+        yield from messages_of(runs, offset, end)
+        offset = behind(runs, offset)
         yield None
 
 
-def _backwards(stream: "Stream", before: int, pause: "Callable[[float], object]") -> "Iterator[Browsed | None]":
+def _backwards(stream: "StreamFacts", before: int, pause: "Callable[[float], object]") -> "Iterator[Browsed | None]":
     while before > stream.first_offset and not stream.deleted:
         mean = max(1, stream.octets // max(1, stream.messages))
         first = max(stream.first_offset, before - max(1, min(WINDOW_MESSAGES, WINDOW_OCTETS // mean)))
@@ -55,10 +53,8 @@ def _backwards(stream: "Stream", before: int, pause: "Callable[[float], object]"
         offset = first
         while offset < before:
             runs = yield from _read(stream, offset, pause)
-            for run in runs:
-                for index in range(max(0, offset - run.first_seq), min(run.count, before - run.first_seq)):
-                    found.appendleft(Browsed(0, run, index, 0))
-                offset = max(offset, run.first_seq + run.count)
+            found.extendleft(messages_of(runs, offset, before))
+            offset = behind(runs, offset)
             if not runs:
                 break
         yield from found
@@ -66,15 +62,36 @@ def _backwards(stream: "Stream", before: int, pause: "Callable[[float], object]"
         yield None
 
 
-def _read(stream: "Stream", offset: int, pause: "Callable[[float], object]") -> "Generator[None, None, list[Run]]":
+def _read(stream: "StreamFacts", offset: int, pause: "Callable[[float], object]") -> "Generator[None, None, list[Run]]":
     """Return runs from there on, none if there are no more, or they cannot be read."""
-    answers: list[list[Run] | BaseException] = []
-    stream.read(offset, WINDOW_OCTETS, answers.append)
-    while not answers:
-        pause(PAUSE_S)
-        yield None
-    found = answers[0]
+    found = yield from read(stream, offset, pause)
     if isinstance(found, BaseException):
         stream.reading_failed(found)
         return []
     return found
+
+
+def read(
+    stream: "StreamFacts", offset: int, pause: "Callable[[float], object]"
+) -> "Generator[None, None, list[Run] | BaseException]":
+    """Return runs from there on, none if there are no more, or why they cannot be read."""
+    answers: list[list[Run] | BaseException] = []
+    stream.read(offset, WINDOW_OCTETS, answers.append)
+    while not answers:
+        if stream.deleted:
+            return []
+        pause(PAUSE_S)
+        yield None
+    return answers[0]
+
+
+def messages_of(runs: "list[Run]", first: int, stop: int) -> "Iterator[Browsed]":
+    """Yield the messages of runs that have one of these offsets."""
+    for run in runs:
+        for index in range(max(0, first - run.first_seq), min(run.count, stop - run.first_seq)):
+            yield Browsed(0, run, index, 0)
+
+
+def behind(runs: "list[Run]", offset: int) -> int:
+    """Return the offset behind all runs, `offset` if there are none."""
+    return max([offset, *(run.first_seq + run.count for run in runs)])

@@ -9,11 +9,8 @@ after a crash.
 from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pybroker.core.auth.permissions import READ, check
-from pybroker.core.queue.browse.peek import Wish, wanted_of
-from pybroker.core.queue.queue import Queue
 from pybroker.core.stream import recover
-from pybroker.core.stream.browse import browse
+from pybroker.core.stream.facts import StreamFacts
 from pybroker.core.stream.piece import PIECE_MESSAGES_MAX, PIECE_OCTETS_MAX, Piece, piece_of
 from pybroker.core.stream.reader import Reader
 from pybroker.core.stream.readers import StreamConsumers
@@ -22,7 +19,6 @@ from pybroker.store.streams.memory import MemoryStreamLog
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pybroker.core.auth.users import User
     from pybroker.core.channel.consumer import Consumer
     from pybroker.core.channel.receipt import Receipt
     from pybroker.core.channel.unacked import Batch
@@ -41,7 +37,7 @@ if TYPE_CHECKING:
 TURN_COST_MAX: Final = 4_096
 
 
-class Stream(Queue):
+class Stream(StreamFacts):
     """`first_offset .. next_offset - 1` are the messages that consumers may have; what is up to `end_offset` is not
     committed yet. `pending` counts the octets of pieces that have not moved.
     """
@@ -125,11 +121,6 @@ class Stream(Queue):
     def octets_resident(self) -> int:
         """Return the octets of these."""
         return sum([piece.octets for piece in self.pieces if piece.run is not None])
-
-    @property
-    def octets(self) -> int:
-        """Return what its messages take on disk, or will."""
-        return self.files.octets + self.pending
 
     @property
     def memory_octets(self) -> int:
@@ -269,11 +260,6 @@ class Stream(Queue):
         self.delivered += messages
         self.vhost.traffic.delivered += messages
 
-    def reading_failed(self, error: BaseException) -> None:
-        """Tell operators that its files cannot be read now."""
-        text = f"cannot read {self!r} now, which is tried again each second: {error}"
-        self.vhost.broker.warn("stream.read.late", f"stream {self.id}", text, vhost=self.vhost.name, queue=self.name)
-
     def look_again(self, call: "Callable[[], None]") -> None:
         """Do that at the next tick: what was tried may work then."""
         self.streams.again.append(call)
@@ -291,14 +277,6 @@ class Stream(Queue):
             self.look_again(lambda: self.read(offset, octets_max, done))
         else:
             self.files.read(offset, octets_max, done)
-
-    def peek(
-        self, user: "User | None", pause: "Callable[[float], object]", **wish: Any
-    ) -> "Iterator[list[dict[str, Any]]]":
-        """Yield messages as documents, as a queue does; their seqs are their offsets."""
-        check(user, self.vhost.name, READ, "queue", self.name)
-        wanted = Wish(**wish)
-        return wanted_of(browse(self, wanted, pause), self, wanted, pause)
 
     @property
     def runs_in_memory(self) -> "Iterator[Run]":

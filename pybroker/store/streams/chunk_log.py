@@ -35,6 +35,11 @@ class ChunkLog:
         raise NotImplementedError
 
     @property
+    def first_timestamp_ms(self) -> int:
+        """Return when the oldest segment began, as wall time; 0: there is no message."""
+        raise NotImplementedError
+
+    @property
     def last_chunk_offset(self) -> int:
         """Return where the last chunk begins; `next_offset` if there is none."""
         raise NotImplementedError

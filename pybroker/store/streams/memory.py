@@ -30,6 +30,11 @@ class MemoryStreamLog(ChunkLog):
         return len(self._chunks)
 
     @property
+    def first_timestamp_ms(self) -> int:
+        """Return when the oldest chunk came."""
+        return self._chunks[0].timestamp_ms if self._chunks else 0
+
+    @property
     def last_chunk_offset(self) -> int:
         """Return where the last chunk begins."""
         return self._chunks[-1].run.first_seq if self._chunks else self.next_offset

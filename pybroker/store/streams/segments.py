@@ -31,6 +31,11 @@ class Segments:
     def __len__(self) -> int:
         return len(self.firsts)
 
+    @property
+    def first_ms(self) -> int:
+        """Return when the first chunk of all came, as wall time; 0: there is none."""
+        return next((first_ms for first_ms in self._first_ms if first_ms), 0)
+
     def put(self, segment: "Written") -> None:
         """Note the newest segment as it is now, or the one that follows it."""
         if self.firsts and self.firsts[-1] == segment.first_offset:

@@ -86,6 +86,11 @@ class StreamLog(ChunkLog):
         return self._segments.octets
 
     @property
+    def first_timestamp_ms(self) -> int:
+        """Return when its oldest segment began, as wall time; 0: there is no message."""
+        return self._segments.first_ms if self.first_offset < self.next_offset else 0
+
+    @property
     def segment_count(self) -> int:
         """Return how many segments there are."""
         return len(self._segments)

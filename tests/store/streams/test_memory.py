@@ -35,6 +35,7 @@ def test_facts(log):
     )
     assert (log.segment_count, log.octets > 0) == (2, True)
     assert MemoryStreamLog().last_chunk_offset == 0
+    assert (log.first_timestamp_ms, MemoryStreamLog().first_timestamp_ms) == (100, 0)
 
 
 def test_reading(log):

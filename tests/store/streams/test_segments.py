@@ -18,6 +18,14 @@ def test_the_newest_is_put_again():
     assert (len(segments), segments.octets, list(segments.firsts)) == (3, 600, [0, 10, 25])
 
 
+def test_the_first_chunk_of_all_has_a_time():
+    segments = three()
+    assert segments.first_ms == 1_000
+    segments.remove(1)
+    assert segments.first_ms == 1_020
+    assert Segments().first_ms == 0
+
+
 def test_a_place_ends_where_the_next_one_begins():
     segments = three()
     assert segments.place(0, 40) == Place(0, 100, 10)

@@ -30,6 +30,16 @@ def test_numbers_follow_what_is_written(life):
     life.check()
 
 
+def test_the_time_of_the_oldest_is_known_after_a_start_too(life):
+    assert life.log.first_timestamp_ms == timestamp(0)
+    life.ask("retain", life.log.octets // 2, None)
+    oldest = timestamp(life.log.first_offset)
+    assert life.log.first_timestamp_ms == oldest
+    life = Life(life.disk)
+    assert life.log.first_timestamp_ms == oldest
+    assert Life(FaultyDisk()).log.first_timestamp_ms == 0
+
+
 def test_numbers_grow_before_it_is_told(life):
     seen = []
     life.log.append(chunks(MESSAGES, 3), 1_500, lambda error: seen.append((error, life.log.next_offset)))

@@ -1,0 +1,95 @@
+"""Facts of a stream for operators: where it was at a time, how old its messages are, and the messages themselves."""
+
+from typing import TYPE_CHECKING, Any
+
+from pybroker.core.auth.permissions import READ, check
+from pybroker.core.queue.browse.peek import Wish, wanted_of
+from pybroker.core.queue.queue import Queue
+from pybroker.core.stream.browse import browse
+from pybroker.core.stream.reading import Wanted, documents
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pybroker.core.auth.users import User
+    from pybroker.core.stream.piece import Piece
+    from pybroker.run import Run
+    from pybroker.store.streams.chunk_log import ChunkLog
+
+
+class StreamFacts(Queue):
+    """The part of `Stream` that changes nothing of it. Times are wall times, exact to the chunk; 0: there is none."""
+
+    __slots__ = ()
+
+    files: "ChunkLog"
+    next_offset: int
+    pending: int
+    pieces: "list[Piece]"
+
+    @property
+    def first_offset(self) -> int:
+        """Return the offset of the oldest message that is kept."""
+        raise NotImplementedError
+
+    def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
+        """Call `done` with runs from an offset on, as far as consumers may have them. Their `first_seq` is an offset.
+
+        The first one may begin later, where messages are gone; none are left if there are no runs.
+        """
+        raise NotImplementedError
+
+    def peek(
+        self, user: "User | None", pause: "Callable[[float], object]", **wish: Any
+    ) -> "Iterator[list[dict[str, Any]]]":
+        """Yield messages as documents, as a queue does; their seqs are their offsets."""
+        check(user, self.vhost.name, READ, "queue", self.name)
+        wanted = Wish(**wish)
+        return wanted_of(browse(self, wanted, pause), self, wanted, pause)
+
+    def documents(
+        self, user: "User | None", pause: "Callable[[float], object]", **wish: Any
+    ) -> "Iterator[list[dict[str, Any]]]":
+        """Yield its messages as documents, as `Wanted` with these fields says; `pause` lets others go on.
+
+        Raises AccessRefused (403): `user` may not read it; InternalError (541): the disk fails.
+        """
+        check(user, self.vhost.name, READ, "queue", self.name)
+        return documents(self, Wanted(**wish), pause)
+
+    def reading_failed(self, error: BaseException) -> None:
+        """Tell operators that its files cannot be read now."""
+        text = f"cannot read {self!r} now, which is tried again each second: {error}"
+        self.vhost.broker.warn("stream.read.late", f"stream {self.id}", text, vhost=self.vhost.name, queue=self.name)
+
+    def find(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]") -> None:
+        """Call `done` with the offset of the first chunk that is not older than a time; the next offset if all are."""
+        pieces = self.pieces
+        if not pieces or (pieces[0].timestamp_ms >= timestamp_ms and pieces[0].offset > self.first_offset):
+            # An earlier one may be young enough.
+            self.files.find_timestamp(timestamp_ms, done)
+            return
+        done(next((piece.offset for piece in pieces if piece.timestamp_ms >= timestamp_ms), self.next_offset))
+
+    @property
+    def octets(self) -> int:
+        """Return what its messages take on disk, or will."""
+        return self.files.octets + self.pending
+
+    @property
+    def oldest_ms(self) -> int:
+        """Return when the oldest messages came."""
+        if self.messages == 0:
+            return 0
+        pieces = self.pieces
+        if pieces and pieces[0].offset <= self.first_offset:
+            return next(piece.timestamp_ms for piece in reversed(pieces) if piece.offset <= self.first_offset)
+        return self.files.first_timestamp_ms
+
+    @property
+    def newest_ms(self) -> int:
+        """Return when the newest messages came that can be read."""
+        if self.messages == 0:
+            return 0
+        readable = (piece.timestamp_ms for piece in reversed(self.pieces) if piece.offset < self.next_offset)
+        return next(readable, self.files.timestamp_ms)
