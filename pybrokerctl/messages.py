@@ -32,6 +32,8 @@ COLUMNS: Final = (
     "body_format",
     "body",
 )
+# The same of messages of a stream.
+STREAM_COLUMNS: Final = ("offset", *(name for name in COLUMNS if name not in {"seq", "state", "redelivered"}))
 OPTION: Final = "--format"
 # Commands that send a body behind the request.
 BODIES: Final = frozenset({"publish"})
@@ -96,8 +98,9 @@ def texts(
         case "raw":
             yield from _raw(found)
         case "table" | "pretty_table" | "csv":
-            head = render.Head(COLUMNS, show=options.headers, pad=options.pad)
-            yield from render.load(args.format).rows(head, ([_row(one) for one in batch] for batch in found))
+            names = STREAM_COLUMNS if hasattr(args, "stream") else COLUMNS
+            head = render.Head(names, show=options.headers, pad=options.pad)
+            yield from render.load(args.format).rows(head, ([_row(names, one) for one in batch] for batch in found))
         case _:
             yield from _text(args, found, options, facts)
 
@@ -150,10 +153,10 @@ def _json(one: dict[str, Any]) -> str:
     return cell.json_escaped(dumps(one, separators=(",", ":"), ensure_ascii=False))
 
 
-def _row(one: dict[str, Any]) -> list[Any]:
+def _row(names: Iterable[str], one: dict[str, Any]) -> list[Any]:
     body = one["body"] if isinstance(one["body"], str) else dumps(one["body"], separators=(",", ":"))
     shown = {**one["properties"], **one, "body": body + "..." * one["body_cut"]}
-    values = (shown.get(name) for name in COLUMNS)
+    values = (shown.get(name) for name in names)
     return [cell.lines(value) if isinstance(value, str) else value for value in values]
 
 
@@ -166,7 +169,8 @@ def _raw(batches: Iterable[list[dict[str, Any]]]) -> Iterator[str]:
             sys.stdout.buffer.write(between + b64decode(one["body"]))
             between = b"\n"
             if one["body_cut"]:
-                sys.stderr.write(f"note: the body of message {one['seq']} is cut: it has {one['size']:,} octets\n")
+                place = one["offset"] if "offset" in one else one["seq"]
+                sys.stderr.write(f"note: the body of message {place} is cut: it has {one['size']:,} octets\n")
         sys.stdout.buffer.flush()
     yield ""
 
@@ -184,7 +188,9 @@ def _text(
             count += 1
     if not options.talks:
         return
-    if not count:
+    if hasattr(args, "stream"):
+        yield _onwards(args, count, last, facts())
+    elif not count:
         chosen = (
             getattr(args, "where", None) or getattr(args, "match", None) or getattr(args, "start", "head") != "head"
         )
@@ -194,6 +200,15 @@ def _text(
         priority, colon, seq = last["position"].rpartition(":")
         onwards = f"--from {priority}{colon}{int(seq) + (-1 if backwards else 1)}"
         yield f"\nFor more: {onwards}{' --newest-first' * backwards}\n"
+
+
+def _onwards(args: Any, count: int, last: dict[str, Any], facts: Mapping[str, Any]) -> str:
+    """Return how to go on in a stream, or where it has messages."""
+    if count:
+        return f"\nFor more: --from {last['offset'] + 1}\n" if count == args.messages_max else ""
+    first, following = facts.get("first_offset", 0), facts.get("next_offset", 0)
+    there = f"offsets {first} to {following - 1}" if first < following else "no messages"
+    return f"No such messages. The stream has {there}.\n"
 
 
 def _not_shown(args: Any, facts: Mapping[str, Any]) -> str:
@@ -212,11 +227,10 @@ def _not_shown(args: Any, facts: Mapping[str, Any]) -> str:
 def _block(one: dict[str, Any]) -> str:
     """Return one message in lines: the place, the route, properties and headers, the body."""
     shown = terminal.bold if terminal.has_colour(sys.stdout) else str
-    state = one["state"]
-    if one["redelivered"]:
-        times = one["deliveries"]
-        state += f", redelivered (delivered {times} times before)" if times > 1 else ", redelivered"
-    lines = [shown(f"message {one['position']}") + f"  {state}"]
+    if "offset" in one:
+        lines = [shown(f"message {one['offset']}")]
+    else:
+        lines = [shown(f"message {one['position']}") + f"  {_state(one)}"]
     lines.append(f"{INDENT}arrived {one['arrived_at']}, {_age(one['age_ms'])} ago" + _until(one))
     if "consumer_tag" in one:
         tag = one["consumer_tag"]
@@ -236,6 +250,13 @@ def _block(one: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _state(one: dict[str, Any]) -> str:
+    if not one["redelivered"]:
+        return str(one["state"])
+    times = one["deliveries"]
+    return f"{one['state']}, redelivered" + (f" (delivered {times} times before)" if times > 1 else "")
+
+
 def _cell(value: Any) -> str:
     return cell.cell(value) if isinstance(value, str) else cell.cell(_json(value))
 
@@ -249,7 +270,7 @@ def _described(one: dict[str, Any]) -> str:
 
 
 def _until(one: dict[str, Any]) -> str:
-    due = f", expires {one['expires_at']} at the head" if one["expires_at"] else ""
+    due = f", expires {one['expires_at']} at the head" if one.get("expires_at") else ""
     return due + (f", due {one['due_at']}" if "due_at" in one else "")
 
 

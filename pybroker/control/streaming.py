@@ -1,6 +1,7 @@
 """Answers that come as things happen: for a time, or until the caller leaves."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, BadArguments, Refused
@@ -24,15 +25,22 @@ def batches(
 
     Raises Refused: STREAMS_MAX readers are there already.
     """
+    with reader():
+        yield from _batches(poll, pause, duration_s)
+
+
+@contextmanager
+def reader() -> Iterator[None]:
+    """Count a reader that stays until it leaves. Raises Refused: STREAMS_MAX are there already."""
     if len(_open) >= STREAMS_MAX:
         raise Refused(
-            f"{STREAMS_MAX} readers of the node's log and events are the maximum; stop one of them",
+            f"{STREAMS_MAX} readers of the node's log, events and streams are the maximum; stop one of them",
             EX_TEMPFAIL,
         )
     stream = object()
     _open.add(stream)
     try:
-        yield from _batches(poll, pause, duration_s)
+        yield
     finally:
         _open.discard(stream)
 

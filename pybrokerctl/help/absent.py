@@ -12,7 +12,7 @@ _TLS_LIBRARY: Final = "pybroker's TLS is OpenSSL's"
 _NO_PLUGINS: Final = "pybroker has no plugins"
 _NO_ERLANG: Final = "pybroker runs on Python"
 _PLAIN_CONFIG: Final = "pybroker.conf holds no encrypted values"
-_NO_STREAMS: Final = "pybroker has no streams yet"
+_WITH_NODE: Final = "a stream of pybroker runs as long as its node"
 _NO_MAINTENANCE: Final = "pybroker has no maintenance mode"
 
 _CHECK_VHOSTS: Final = "see 'pybrokerctl check_virtual_hosts'"
@@ -21,6 +21,7 @@ _COPY: Final = "'pybrokerctl export_definitions' and 'backup create' copy a node
 _LIST_QUEUES: Final = "'pybrokerctl list_queues name type leader members' shows where each queue is"
 _LIMIT_READING: Final = "restrict who may read the file instead"
 _STATUS: Final = "'pybrokerctl status' names the version of Python and all paths"
+_STREAM_STATUS: Final = "'pybrokerctl stream status' shows its offsets, files and consumers"
 _MEMORY: Final = "'pybrokerctl memory_breakdown' shows the memory use"
 _SUSPEND: Final = "'pybrokerctl suspend_listeners' and 'close_all_connections' keep clients away"
 
@@ -64,8 +65,8 @@ _ROWS: Final[dict[str, tuple[str, str, str]]] = {
     ),
     "add_member": ("adds a replica of a quorum queue", _NO_REPLICAS, _LIST_QUEUES),
     "delete_member": ("removes a replica of a quorum queue", _NO_REPLICAS, _LIST_QUEUES),
-    "add_replica": ("adds a replica of a stream", _NO_STREAMS, _LIST_QUEUES),
-    "delete_replica": ("removes a replica of a stream", _NO_STREAMS, _LIST_QUEUES),
+    "add_replica": ("adds a replica of a stream", _NO_REPLICAS, _LIST_QUEUES),
+    "delete_replica": ("removes a replica of a stream", _NO_REPLICAS, _LIST_QUEUES),
     "grow": ("adds replicas of many queues on a node", _NO_REPLICAS, _LIST_QUEUES),
     "shrink": ("removes all replicas from a node", _NO_REPLICAS, _LIST_QUEUES),
     "rebalance": ("spreads queue leaders over the nodes", _NO_REPLICAS, _LIST_QUEUES),
@@ -77,9 +78,8 @@ _ROWS: Final[dict[str, tuple[str, str, str]]] = {
         "pybroker's queues have no such positions",
         "read it with a client that does not acknowledge",
     ),
-    "stream_status": ("shows the replicas of a stream", _NO_STREAMS, _LIST_QUEUES),
-    "restart_stream": ("restarts a stream", _NO_STREAMS, _LIST_QUEUES),
-    "coordinator_status": ("shows the coordinator of streams", _NO_STREAMS, _LIST_QUEUES),
+    "restart_stream": ("restarts a stream", _WITH_NODE, _STREAM_STATUS),
+    "coordinator_status": ("shows the coordinator of streams", _WITH_NODE, _STREAM_STATUS),
     # Maintenance
     "drain": ("puts the node into maintenance mode", _NO_MAINTENANCE, _SUSPEND),
     "revive": ("ends maintenance mode", _NO_MAINTENANCE, "'pybrokerctl resume_listeners' lets clients in again"),

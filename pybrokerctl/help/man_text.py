@@ -90,6 +90,28 @@ them compressed by gzip or deflate, anything else in hexadecimal. They are decom
 text and tables control characters are escaped;
 .B "\-\-format raw"
 writes bodies as they were published, separated by line ends, and refuses to write to a terminal.
+.SH STREAMS
+.B list_streams
+shows what each stream keeps and how far its slowest consumer is behind,
+.B "stream status"
+all of its consumers.
+.PP
+.B "stream read"
+shows messages of a stream from any place on; nobody notices. A place is an offset, a number from the end as
+.BR \-5 ,
+a time, which is UTC unless it says otherwise, or a time ago. Times are exact to the chunk: the messages that came
+within a few milliseconds. With
+.B \-\-follow
+it goes on with the messages that come;
+.B \-\-filter
+and
+.B \-\-where
+choose among them.
+.PP
+.B "stream truncate"
+removes the oldest messages before a place. Offsets of the others do not change. The segments that lie before the new
+first offset are removed from disk; the first message that stays may share its segment with others that are not shown
+any more.
 .SH BLOCKED PUBLISHERS
 The node stops reading a publishing connection while memory or disk space is short (an alarm), and briefly while its
 messages arrive faster than the node can process them (flow control). Consumers are not affected.

@@ -13,7 +13,9 @@ class View(Protocol):
 
 
 # A view is the module of its command's name; it is loaded when it is needed.
-NAMES: Final = frozenset({"cluster_status", "environment", "log_status", "memory_breakdown", "status", "why_blocked"})
+NAMES: Final = frozenset(
+    {"cluster_status", "environment", "log_status", "memory_breakdown", "status", "stream_status", "why_blocked"}
+)
 
 # Of these the formatters that know nothing but tables show rows, which their views make.
 TABLES: Final = frozenset({"why_blocked"})

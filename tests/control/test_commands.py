@@ -9,6 +9,7 @@ from pamqp import commands as methods
 from pybroker.control import codec, commands
 from pybroker.control.spec import Command
 from pybroker.core.queue.queue import Queue
+from tests.control.made_stream import make_stream
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = [commands.load(name) for name in commands.NAMES]
@@ -67,6 +68,7 @@ def test_columns_are_named_once_and_the_default_ones_exist(command):
 @each(LISTINGS)
 def test_every_column_of_every_row_is_plain_json(command, operator, peer, monkeypatch):
     peer.declare("q", {"x-max-length": 1})
+    make_stream(operator.world)
     peer.call(methods.Queue.Bind(queue="q", exchange="amq.topic", routing_key="#"))
     peer.declare("mine", exclusive=True)
     delayed = {"exchange_type": "x-delayed-message", "arguments": {"x-delayed-type": "fanout"}}

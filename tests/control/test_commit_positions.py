@@ -90,6 +90,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "publish": {"queue": "q", "body": "b"},
     "publish_message": {"exchange": "", "routing_key": "q", "vhost": "/"},
     "purge_queue": {"queue": "q"},
+    "stream_truncate": {"stream": "s", "before": "0"},
     "pause_consumer": {"consumer_tag": "t", "why": "maintenance"},
     "resume_consumer": {"consumer_tag": "paused"},
     "reset_node_auth_attempt_metrics": {},
@@ -158,6 +159,7 @@ class Node:
         peer.send(Queue.Declare(queue="q", durable=True, nowait=True))
         peer.send(Queue.Bind(queue="q", exchange="amq.topic", routing_key="k", nowait=True))
         peer.send(Queue.Declare(queue="paused", durable=True, nowait=True))
+        peer.send(Queue.Declare(queue="s", durable=True, nowait=True, arguments={"x-queue-type": "stream"}))
         self.definitions.completed = self.definitions.commit_position
         for tag in ("t", "paused"):
             peer.consume("paused", tag)

@@ -27,7 +27,7 @@ def test_readers_leave_room_for_operators():
     with pytest.raises(Refused) as refused:
         next(streaming.batches(lambda _: [], lambda _: None, None))
     assert refused.value.exit_code == 75
-    assert "16 readers of the node's log and events are the maximum" in refused.value.text
+    assert "16 readers of the node's log, events and streams are the maximum" in refused.value.text
     readers.pop().close()
     assert [] == next(streaming.batches(lambda _: [], lambda _: None, None))
 

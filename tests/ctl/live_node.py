@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from pamqp import commands
+
 from tests.daemon.fork_server import Forked
 from tests.daemon.running import Running
 from tests.interop.peer import Peer, frame
@@ -85,3 +87,17 @@ class LiveNode(Running):
         if self.process.poll() is None:
             self.signal(signal.SIGCONT)
         self.stop()
+
+    def declare_streams(self, names: list[str], messages: int = 2) -> None:
+        """Declare streams with some messages each, which are confirmed."""
+        with self.peer() as peer:
+            peer.call(commands.Confirm.Select(), commands.Confirm.SelectOk)
+            for name in names:
+                declare = commands.Queue.Declare(queue=name, durable=True, arguments={"x-queue-type": "stream"})
+                peer.call(declare, commands.Queue.DeclareOk)
+                for number in range(messages):
+                    peer.publish("", name, b"%d" % number)
+            confirmed = 0
+            while confirmed < len(names) * messages:
+                confirmed = peer.expect(commands.Basic.Ack).delivery_tag
+            peer.close()

@@ -115,6 +115,10 @@ SCRIPT_LINES = """
     get_messages 'a, b'
     trace_message --exchange '' --duration 1s
     redrive 'a, b' --dry-run
+    list_streams
+    stream_status events
+    stream_read events
+    stream_truncate events --before 1
     pause_queue 'a, b' --why maintenance
     resume_queue 'a, b'
     pause_consumer c --why maintenance

@@ -68,6 +68,44 @@ def show(ctl, daemon):
     return shown
 
 
+@pytest.fixture
+def show_stream(ctl, daemon):
+    """Answer with these messages of a stream; return what is printed."""
+
+    def shown(*words, found, **facts):
+        facts = {"first_offset": 0, "next_offset": 0, **facts}
+        daemon.lines = [{"columns": ["value"]}, *([one] for one in found), {"end": len(found), "facts": facts}]
+        outcome = ctl("stream", "read", "s", *words)
+        assert outcome.code == 0, outcome.err
+        return outcome.out
+
+    return shown
+
+
+def of_stream(offset):
+    left_out = {"seq", "position", "priority", "state", "redelivered", "deliveries", "expires_at"}
+    return {"offset": offset, **{name: value for name, value in MESSAGE.items() if name not in left_out}}
+
+
+def test_messages_of_a_stream_have_offsets_and_no_state(show_stream):
+    text = show_stream(found=[of_stream(7)])
+    assert "message 7\n  arrived 2026-11-22T21:57:32.000Z, 2 min 5 s ago\n  exchange (default), routing key q\n" in text
+    assert "For more" not in text
+    assert show_stream("--limit", "1", found=[of_stream(7)]).endswith("\nFor more: --from 8\n")
+    assert show_stream(found=[of_stream(at) for at in range(10)]).endswith("\nFor more: --from 10\n")
+    assert "For more" not in show_stream("--to", "9", found=[of_stream(at) for at in range(10)])
+    header, row = show_stream("--format", "table", "-q", found=[of_stream(7)]).splitlines()
+    assert header.split("\t") == list(messages.STREAM_COLUMNS)
+    assert row.startswith("7\t\tq\t125000\ttext/plain\t9\ttext\t")
+    assert [of_stream(7)] == json.loads(show_stream("--format", "json", found=[of_stream(7)]))
+
+
+def test_an_empty_answer_says_where_the_stream_has_messages(show_stream):
+    assert show_stream(found=[]).endswith("No such messages. The stream has no messages.\n")
+    text = show_stream(found=[], first_offset=5, next_offset=9)
+    assert text.endswith("No such messages. The stream has offsets 5 to 8.\n")
+
+
 def test_text_is_harmless(show):
     text = show()
     assert "message 17  ready\n  arrived 2026-11-22T21:57:32.000Z, 2 min 5 s ago\n" in text

@@ -118,6 +118,7 @@ def prepared(folder: Path) -> Iterator[tuple[LiveNode, dict[str, str]]]:
     node = LiveNode(folder)
     try:
         node.declare_queues(["a, b"])
+        node.declare_streams(["events"])
         (folder / "later.json").write_text(json.dumps(LATER))
         with node.peer(), node.peer() as reader:
             # basic.consume of queue `a, b` as consumer `c`.

@@ -22,6 +22,7 @@ WORDS = {
     "queue_name": "q",
     "queue": "q",
     "source": "q",
+    "stream": "q",
     "username": "guest",
     "user": "guest",
     "exchange": "e",
@@ -30,7 +31,7 @@ WORDS = {
     "password": "p",
     "limit_type": "all",
 }
-# Words that a command asks for although its parser does not.
+# Options that a command asks for.
 MORE_WORDS = {
     "publish": ["--queue", "q"],
     "cancel_scheduled": ["--all"],
@@ -38,6 +39,7 @@ MORE_WORDS = {
     "trace_message": ["--queue", "q"],
     "pause_queue": ["--why", "maintenance"],
     "pause_consumer": ["--why", "maintenance"],
+    "stream_truncate": ["--before", "1"],
 }
 # The audit log tells of what is no more; an export reads from any broker.
 OF_OTHERS = ("audit", "why_deleted", "pipeline_export")
@@ -134,7 +136,7 @@ def test_an_unknown_user_is_the_same_sentence_everywhere(here, ctl, name):
         assert told(ctl(name, *words), 67) == 'User "nosuch" does not exist'
 
 
-@pytest.mark.parametrize("name", [name for name in having("queue", "queue_name") if name not in OF_OTHERS])
+@pytest.mark.parametrize("name", [name for name in having("queue", "queue_name", "stream") if name not in OF_OTHERS])
 def test_an_unknown_queue_is_the_same_sentence_everywhere(here, ctl, name):
     assert (
         told(ctl(name, "nosuch", *MORE_WORDS.get(name, [])), 65) == "queue 'nosuch' was not found in virtual host '/'"

@@ -159,6 +159,11 @@ PLACES: Final = (
     "messages.move_messages",
     "messages.redrive",
     "messages.trace_message",
+    # Streams
+    "streams.list_streams",
+    "streams.stream_status",
+    "streams.stream_read",
+    "streams.stream_truncate",
     # Data
     "data.log_status",
     "data.log_verify",

@@ -16,6 +16,7 @@ DESTROY = {
     "purge_queue",
     "cancel_scheduled",
     "reset",
+    "stream_truncate",
 }
 
 

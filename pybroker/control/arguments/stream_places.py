@@ -1,0 +1,91 @@
+"""Places in a stream as operators type them: an offset, a name, a time, or a time before now."""
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pybroker.control.arguments.lookup import find_queue
+from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, BadArguments, Node, Refused
+from pybroker.text.duration import milliseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from pybroker.core.stream.stream import Stream
+    from pybroker.core.topology.vhost import VHost
+
+FIRST: Final = "first"
+LAST: Final = "last"
+NEXT: Final = "next"
+NAMES: Final = (FIRST, LAST, NEXT)
+# An offset is a number of 64 bits.
+OFFSET_MAX: Final = (1 << 63) - 1
+AGE_MS_MAX: Final = 3_153_600_000_000
+# Between two looks whether the disk has answered.
+PAUSE_S: Final = 0.001
+_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
+EXPECTED: Final = "OFFSET, a time such as 2026-05-01T12:00, or a time ago such as 1h"
+
+
+class Place(NamedTuple):
+    """One of these is set: a name, an offset, which counts from the end below 0, a wall time, or a time before now."""
+
+    name: str = ""
+    offset: int | None = None
+    timestamp_ms: int | None = None
+    age_ms: int | None = None
+
+
+def parse_place(text: str, option: str, names: tuple[str, ...] = ()) -> Place:
+    """Return the place that a text means. Raises BadArguments; a number below 0 needs names, too."""
+    if text in names:
+        return Place(text)
+    if _NUMBER.fullmatch(text) and abs(int(text)) <= OFFSET_MAX and (names or text[0] != "-"):
+        return Place(offset=int(text))
+    age_ms = milliseconds(text)
+    if age_ms is not None and age_ms <= AGE_MS_MAX:
+        return Place(age_ms=age_ms)
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        expected = ", ".join([*names, *["-N"] * bool(names), EXPECTED])
+        raise BadArguments(f"Bad argument: {option}: expected {expected}, not '{text}'", EX_DATAERR) from None
+    when = when.replace(tzinfo=UTC) if when.tzinfo is None else when
+    return Place(timestamp_ms=int(when.timestamp() * 1_000))
+
+
+def find_stream(vhost: "VHost", name: str) -> "Stream":
+    """Return the stream. Raises Refused: there is no such queue, or it is of another type."""
+    queue: Any = find_queue(vhost, name)
+    if queue.type != "stream":
+        raise Refused(f"queue '{name}' in virtual host '{vhost.name}' is of type {queue.type}, not a stream")
+    stream: Stream = queue
+    return stream
+
+
+def offset_of(node: Node, stream: "Stream", place: Place) -> "Generator[None, None, int]":
+    """Return the offset of a place; times are looked up on disk. Raises Refused: the disk fails."""
+    if place.name:
+        return {FIRST: stream.first_offset, LAST: stream.last_chunk_offset, NEXT: stream.next_offset}[place.name]
+    if place.offset is not None:
+        return place.offset if place.offset >= 0 else max(stream.first_offset, stream.next_offset + place.offset)
+    now_ms = node.broker.clock.timestamp_ms
+    timestamp_ms = place.timestamp_ms if place.timestamp_ms is not None else now_ms - (place.age_ms or 0)
+    return (yield from answered(node, stream, lambda done: stream.find(timestamp_ms, done)))
+
+
+def answered(
+    node: Node, stream: "Stream", ask: "Callable[[Callable[[Any], None]], None]"
+) -> "Generator[None, None, int]":
+    """Ask a stream's files for an offset; return it, and let others go on meanwhile. Raises Refused: the disk fails."""
+    found: list[int | BaseException] = []
+    ask(found.append)
+    while not found:
+        if stream.deleted:
+            raise Refused(f"stream '{stream.name}' was deleted")
+        node.pause(PAUSE_S)
+        yield
+    answer = found[0]
+    if isinstance(answer, BaseException):
+        raise Refused(f"the disk fails for stream '{stream.name}': {answer}", EX_TEMPFAIL)
+    return answer

@@ -1,0 +1,1 @@
+"""Streams listed, looked at, read and truncated."""

@@ -1,0 +1,88 @@
+"""stream_truncate: let go of the messages of a stream that are before an offset or a time."""
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pybroker.control.arguments.lookup import find_vhost
+from pybroker.control.arguments.stream_places import answered, find_stream, offset_of, parse_place
+from pybroker.control.spec import EX_USAGE, Arg, Command, Node, Progress, Refused, VHostArg
+from pybroker.humanize import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+class Args(NamedTuple):
+    """The stream, and what stays."""
+
+    stream: Annotated[str, Arg("name of the stream", names="queue")]
+    before: Annotated[
+        str,
+        Arg(
+            "OFFSET of the first message that stays, a time such as 2026-05-01T12:00 (UTC), or a time ago such as 7d",
+            "--before",
+            "place",
+        ),
+    ]
+    dry_run: Annotated[bool, Arg("only print how many messages would go", "--dry-run")] = False
+    vhost: VHostArg = "/"
+
+
+def check(args: Args) -> None:
+    """Refuse what is no place. Raises BadArguments."""
+    parse_place(args.before, "--before")
+
+
+def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
+    """Move the begin of the stream; that is on disk when this returns. Raises Refused."""
+    stream = find_stream(find_vhost(node.broker, args.vhost), args.stream)
+    offset = yield from _progress(offset_of(node, stream, parse_place(args.before, "--before")))
+    if offset > stream.next_offset:
+        last = f"its next message has offset {stream.next_offset}"
+        raise Refused(f"stream '{stream.name}' has no offset {offset}: {last}", EX_USAGE)
+    offset = max(offset, stream.first_offset)
+    count = offset - stream.first_offset
+    if not args.dry_run and count:
+        yield from _progress(answered(node, stream, lambda done: stream.truncate(offset, done)))
+    what = f"{counted(count, 'message')} {'would go' if args.dry_run else 'removed'}"
+    return node.result(
+        f"{what}; the first offset {'would be' if args.dry_run else 'is'} {offset}",
+        stream=stream.name,
+        vhost=args.vhost,
+        messages=count,
+        first_offset=offset,
+        next_offset=stream.next_offset,
+        dry_run=args.dry_run,
+    )
+
+
+def _progress(work: "Generator[None, None, int]") -> "Generator[Progress, None, int]":
+    """Wait for the disk, telling that it takes time; return what it answers."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            offset: int = end.value
+            return offset
+        yield Progress(0, 1)
+
+
+def _banner(args: Args) -> str:
+    begin = "Would remove" if args.dry_run else "Removing"
+    return begin + " messages before {before} from stream '{stream}' in vhost '{vhost}' ..."
+
+
+COMMAND = Command(
+    name="stream_truncate",
+    section="Streams",
+    summary="Removes the messages of a stream before an offset or a time",
+    args=Args,
+    effect="destroy",
+    access="administrator",
+    run=run,
+    check=check,
+    banner=_banner,
+    examples=(
+        "pybrokerctl stream truncate orders --before 7d --dry-run",
+        "pybrokerctl stream truncate orders --before 1500000",
+    ),
+)
