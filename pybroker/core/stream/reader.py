@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from pybroker.clock import Clock
     from pybroker.core.channel.consumer import Consumer
     from pybroker.core.stream.filter import Filters
     from pybroker.core.stream.stream import Stream
@@ -23,6 +24,14 @@ FILTER_COST: Final = 8
 RETRY_MS: Final = 1_000
 
 _OFFSET = attrgetter("offset")
+
+
+def on_clock(runs: "list[Run]", clock: "Clock") -> "list[Run]":
+    """Return runs that were read from a stream's files, with the time of their arrival as other runs have it."""
+    wall_ms = clock.timestamp_ms - clock.now_ms
+    for run in runs:
+        run.arrived_ms -= wall_ms
+    return runs
 
 
 class Reader:
@@ -151,7 +160,7 @@ class Reader:
             stream.look_again(stream.wake)
             return
         if found:
-            self.ahead.extend(found)
+            self.ahead.extend(on_clock(found, stream.vhost.broker.clock))
         elif self.next_offset == offset:
             # Nothing there can be read: it is damaged up to what is in memory, or written next.
             pieces = stream.pieces

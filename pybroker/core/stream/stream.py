@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pybroker.core.stream import recover
 from pybroker.core.stream.facts import StreamFacts
 from pybroker.core.stream.piece import PIECE_MESSAGES_MAX, PIECE_OCTETS_MAX, Piece, piece_of
-from pybroker.core.stream.reader import Reader
+from pybroker.core.stream.reader import Reader, on_clock
 from pybroker.core.stream.readers import StreamConsumers
 from pybroker.store.streams.memory import MemoryStreamLog
 
@@ -276,7 +276,12 @@ class Stream(StreamFacts):
         elif pieces and pieces[0].offset <= offset:
             self.look_again(lambda: self.read(offset, octets_max, done))
         else:
-            self.files.read(offset, octets_max, done)
+            clock = self.vhost.broker.clock
+            self.files.read(
+                offset,
+                octets_max,
+                lambda found: done(found if isinstance(found, BaseException) else on_clock(found, clock)),
+            )
 
     @property
     def runs_in_memory(self) -> "Iterator[Run]":

@@ -53,15 +53,17 @@ class MemoryStreamLog(ChunkLog):
         done(None)
 
     def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
-        """Give runs from an offset on."""
+        """Give runs from an offset on. Their `arrived_ms` is wall time."""
         offset = max(offset, self.first_offset)
         at = max(0, bisect_right(self._chunks, offset, key=lambda chunk: chunk.run.first_seq) - 1)
         found: list[Run] = []
-        for run, _, _ in self._chunks[at:]:
+        for run, _, timestamp_ms in self._chunks[at:]:
             if octets_max <= 0:
                 break
             if run.first_seq + run.count > offset:
-                found.append(run if run.first_seq >= offset else run.part(range(offset - run.first_seq, run.count)))
+                part = run.part(range(max(0, offset - run.first_seq), run.count))
+                part.arrived_ms = timestamp_ms
+                found.append(part)
                 octets_max -= run.octets
         done(found)
 

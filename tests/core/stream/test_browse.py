@@ -3,6 +3,7 @@
 import pytest
 
 from pybroker.core.queue.browse import shown
+from pybroker.core.queue.browse.document import time_text
 from pybroker.core.stream import browse as module
 from pybroker.store.disk import DiskError
 from tests.core.stream.conftest import SlowFiles
@@ -56,6 +57,15 @@ def test_a_document_tells_of_a_message_as_of_a_queues(stream):
     ((one,),) = (some for some in stream.peek(None, lambda _: None, start=(0, 3), messages_max=1) if some)
     assert (one["position"], one["body"], one["state"], one["redelivered"]) == ("3", "3", "ready", False)
     assert one["expires_at"] is None
+
+
+@pytest.mark.parametrize("start", [0, 9])
+def test_messages_on_disk_and_in_memory_have_the_time_of_their_arrival(world, stream, start):
+    clock = world.broker.clock
+    world.advance(5_000)
+    ((one,),) = (some for some in stream.peek(None, lambda _: None, start=(0, start), messages_max=1) if some)
+    assert 5_000 <= one["age_ms"] < 10_000
+    assert one["arrived_at"] == time_text(clock.timestamp_ms - one["age_ms"])
 
 
 def test_what_comes_meanwhile_is_not_shown(world, stream):
