@@ -127,6 +127,13 @@ def _gone(why: str) -> Any:
     return lambda event: why.format(**event)
 
 
+def _settled(event: Event) -> str:
+    if not event["streams"]:
+        return "settled: nothing is left of it in any queue"
+    names = ", ".join(f"'{name}'" for name in event["streams"])
+    return f"settled: it stays in {'stream' if len(event['streams']) == 1 else 'streams'} {names}, and in no queue"
+
+
 def _dead_lettered(event: Event) -> str:
     return f"dead-lettered from queue '{event['queue']}' ({event['reason']}) to {_target(event)}"
 
@@ -247,7 +254,7 @@ _SENTENCES: Final[dict[str, Any]] = {
     "unreadable": _gone("lost: it could not be read back from disk for queue '{queue}'"),
     "waiting": _waiting,
     "not_followed": _gone("not followed in queue '{queue}': the trace has too many copies already"),
-    "settled": _gone("settled: nothing is left of it in any queue"),
+    "settled": _settled,
     "unsettled": _unsettled,
     "ended": _ended,
     "events_dropped": _gone("{count} events were dropped, because they were not read fast enough"),

@@ -7,6 +7,8 @@ is acknowledged, dropped or forwarded.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pybroker.core.channel.receipt import Receipt
     from pybroker.core.queue.destination import Destination
 
@@ -51,10 +53,10 @@ class Followed:
     """A message, its `number` in the trace, and the time of its publish, `start_ms`, on the clock's now_ms.
 
     `storing` has receipts for copies that are not on disk yet. `transaction` is the channel and the transaction that
-    will publish it, or None.
+    will publish it, or None. `streams` are those that keep it.
     """
 
-    __slots__ = ("_seqs", "copies", "has_entered", "is_over", "number", "start_ms", "storing", "transaction")
+    __slots__ = ("_seqs", "copies", "has_entered", "is_over", "number", "start_ms", "storing", "streams", "transaction")
 
     def __init__(self, number: int, start_ms: int) -> None:
         self.number = number
@@ -62,6 +64,7 @@ class Followed:
         self.copies: dict[tuple[Destination, int], Copy] = {}
         self._seqs: dict[int, int] = {}  # and how many copies have them
         self.storing: list[Receipt] = []
+        self.streams: list[str] = []
         self.transaction: tuple[Any, Any] | None = None
         self.has_entered = self.is_over = False
 
@@ -87,8 +90,9 @@ class Followed:
         """Wait for the commit of a transaction, if there is one."""
         self.transaction = transaction
 
-    def entered(self) -> None:
-        """Note that its publish took effect, and that its transaction, if any, was committed."""
+    def entered(self, streams: "Iterable[str]" = ()) -> None:
+        """Note that its publish took effect, also in these streams, and that its transaction, if any, was committed."""
+        self.streams += streams
         self.transaction = None
         self.has_entered = True
 

@@ -218,7 +218,8 @@ class Traces:
         vhost = queue.vhost
         if vhost.firehose:
             self.firehose.add(queue, run, indexes, deliveries, channel.party)
-        for trace in self.of(vhost):
+        # Nothing becomes of a message of a stream when it is read; its seqs there are offsets.
+        for trace in () if queue.retains else self.of(vhost):
             with Guard(trace):
                 trace.delivered(queue, run, indexes, deliveries, partial(holder, channel, consumer, no_ack=no_ack))
 
@@ -232,6 +233,8 @@ class Traces:
         for trace in self.of(vhost):
             with Guard(trace):
                 for batch in batches:
+                    if batch.queue.retains:
+                        continue
                     by = partial(left_behind, batch) if channel is None else partial(who, channel)
                     trace.answered(batch.queue, batch.run, batch.indexes, batch.deliveries, outcome, by)
 

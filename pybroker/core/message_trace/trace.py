@@ -195,8 +195,8 @@ class MessageTrace:
     def routed(self, followed: Followed, queues: "Sequence[Destination]", paths: "Paths", *, persistent: bool) -> None:
         """Report the queues that a message goes to, with the path to each."""
         for queue in queues[:ROUTED_MAX]:
-            path = [step.facts() for step in paths.to.get(queue, ())]
-            self.report(followed, "routed", queue=queue.name, path=path, durable=queue.durable and persistent)
+            path, is_kept = [step.facts() for step in paths.to.get(queue, ())], persistent or queue.retains
+            self.report(followed, "routed", queue=queue.name, path=path, durable=queue.durable and is_kept)
         if len(queues) > ROUTED_MAX:
             self.report(followed, "routed", queue="", more=len(queues) - ROUTED_MAX)
 
@@ -225,9 +225,9 @@ class MessageTrace:
         """Note the seq of a message that is being enqueued."""
         if self.over:
             return
-        followed.entered()
+        followed.entered([queue.name for queue in queues if queue.retains])
         seq, now_ms = run.first_seq + index, self.vhost.broker.clock.now_ms
-        for queue in queues:
+        for queue in [queue for queue in queues if not queue.retains]:
             self._add(followed, queue, seq, DELAYED if queue.republishes else READY, now_ms)
         if run.attributes.persistent and any(queue.durable for queue in queues):
             if receipt.log is None:
@@ -415,7 +415,7 @@ class MessageTrace:
         if followed.is_over or not followed.is_settled:
             return
         followed.end()
-        self.report(followed, "settled")
+        self.report(followed, "settled", streams=followed.streams)
         self._followed.pop(followed, None)
         if self.seen >= self._count and not self._followed:
             self.stop("count")

@@ -148,6 +148,9 @@ def step(source, kind, to, by, key="", **arguments):
             {"state": "ready", "queue": "q", "for_ms": 100, "why": "paused", "paused_by": "root", "paused_why": "full"},
             "when the trace ended: ready in queue 'q' for 0.1 s: the queue or its consumers are paused by root: full",
         ),
+        ("settled", {"streams": []}, "settled: nothing is left of it in any queue"),
+        ("settled", {"streams": ["s"]}, "settled: it stays in stream 's', and in no queue"),
+        ("settled", {"streams": ["s", "t"]}, "settled: it stays in streams 's', 't', and in no queue"),
         ("unsettled", {"state": "transaction"}, "when the trace ended: in a transaction that is open"),
         (
             "unsettled",

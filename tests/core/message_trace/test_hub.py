@@ -350,3 +350,20 @@ def test_a_message_that_waits_for_its_retry_is_followed(world, peer, follow):
     peer.send(Basic.Nack(peer.next().method.delivery_tag, requeue=True))
     peer.call(Queue.Purge(queue="again"))
     assert names(trace)[-4:] == ["retry_delayed", "purged", "settled", "ended"]
+
+
+def test_a_stream_keeps_a_message_whoever_reads_it(peer, follow):
+    peer.declare("s", {"x-queue-type": "stream"}, durable=True)
+    peer.call(Queue.Bind(queue="s", exchange="amq.fanout"))
+    peer.call(Queue.Bind(queue="q", exchange="amq.fanout"))
+    peer.call(Basic.Qos(prefetch_count=5))
+    peer.consume("s")
+    trace = follow(exchange="amq.fanout")
+    peer.publish("amq.fanout", "", b"x")
+    peer.send(Basic.Ack(peer.next().method.delivery_tag))
+    first, second = (event for event in trace.poll(10) if event["event"] == "routed")
+    assert {"q": False, "s": True} == {each["queue"]: each["durable"] for each in (first, second)}
+    peer.get("q")
+    events = trace.poll(10)
+    assert ["delivered", "settled", "ended"] == [event["event"] for event in events]
+    assert ("q", ["s"]) == (events[0]["queue"], events[1]["streams"])
