@@ -45,7 +45,8 @@ class Segments:
         self.firsts.append(segment.first_offset)
         self._octets.append(segment.octets)
         self._first_ms.append(segment.first_ms)
-        self._last_ms.append(segment.last_ms)
+        # Ascending, also where damage took the time of the last chunk.
+        self._last_ms.append(max(segment.last_ms, self._last_ms[-1] if self._last_ms else 0))
         self.octets += segment.octets
 
     def remove(self, count: int) -> None:

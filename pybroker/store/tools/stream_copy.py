@@ -67,8 +67,8 @@ class StreamCopy:
         octets = 0
         for stream_id in stream_ids(self._log):
             disk = self.folder(stream_id)
-            for name in disk.names() if disk is not None else ():
-                octets += _size_of(disk, name) or 0
+            if disk is not None:
+                octets += sum(_size_of(disk, name) for name in _names(disk))
         return octets
 
     def folder(self, stream_id: int) -> "Disk | None":
@@ -186,11 +186,21 @@ def _header(sectors: Sectors) -> Header | None:
         return None
 
 
-def _size_of(disk: "Disk | None", name: str) -> int | None:
-    """Return the octets of a file; None if it is gone."""
+def _names(disk: "Disk") -> list[str]:
+    """Return the names of all files, none if the stream was deleted meanwhile."""
     try:
-        return disk.size_of(name) if disk is not None else None
+        return disk.names()
     except DiskError as error:
         if error.missing:
-            return None
+            return []
+        raise
+
+
+def _size_of(disk: "Disk", name: str) -> int:
+    """Return the octets of a file; 0 if it is gone."""
+    try:
+        return disk.size_of(name)
+    except DiskError as error:
+        if error.missing:
+            return 0
         raise

@@ -60,13 +60,19 @@ def _repaired(folder: "Folder", first: int, stop: int) -> list[str]:
     short = tail.next_offset < stop or tail.lost_end
     told: list[str] = []
     if tail.reports or short or not tail.sound:
+        _forget_index(folder, first)
         told = _write_anew(folder, tail, stop)
         if not tail.sound:
             told.append("its header is damaged: nothing is lost")
-        unlink(folder.disk, index_name(first))
     elif not has_sound_index(folder, first):
-        unlink(folder.disk, index_name(first))
+        _forget_index(folder, first)
     return told
+
+
+def _forget_index(folder: "Folder", first: int) -> None:
+    """Remove an index: gone from disk when this returns, since places change."""
+    unlink(folder.disk, index_name(first))
+    folder.disk.sync_folder()
 
 
 def _write_anew(folder: "Folder", tail: "Tail", stop: int) -> list[str]:

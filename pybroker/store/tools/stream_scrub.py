@@ -50,12 +50,12 @@ class _Stream:
     def octets(self) -> int:
         """Return how much its segments have, as far as they are there."""
         octets = 0
-        for first in first_offsets(self._disk):
-            try:
+        try:
+            for first in first_offsets(self._disk):
                 octets += self._disk.size_of(segment_name(first))
-            except DiskError as error:
-                if not error.missing:
-                    raise
+        except DiskError as error:
+            if not error.missing:
+                raise
         return octets
 
     def read(self, scrub: "Scrub", *, running: bool) -> "Iterator[int]":

@@ -76,8 +76,6 @@ def test_a_run_is_as_it_was_published():
 
 
 def test_damage_is_passed_over_and_told(life):
-    index = life.log._folder.point_seed(0)
-    assert index
     octets = life.folder.read_file(segment_name(0))
     at = octets.index(expected(33, 34)[33])
     life.folder.damage(segment_name(0), at, b"\xff")

@@ -57,6 +57,12 @@ def test_what_is_too_much_goes_but_for_the_newest():
     assert Segments().too_much(0) == 0
 
 
+def test_times_ascend_also_if_one_is_not_known():
+    segments = three()
+    segments.put(Written(40, 100, 0, 0))
+    assert [segments.not_older(at) for at in (1_030, 1_050, 1_051)] == [1, 2, 4]
+
+
 def test_a_segment_takes_32_octets():
     segments = Segments()
     for number in range(2_000):

@@ -10,7 +10,7 @@ from pybroker.store.disk import DiskError
 from pybroker.store.streams.format import HEADER_OCTETS, index_name, segment_name
 from pybroker.store.streams.index import Index
 from tests.store.faulty_disk import FaultyDisk, PowerLoss
-from tests.store.streams.lives import Life, chunks, segment_files
+from tests.store.streams.lives import Life, segment_files
 
 
 def test_a_segment_ends_at_the_size():
@@ -111,7 +111,20 @@ def test_a_full_disk_is_tried_again_until_there_is_room():
 def test_an_index_that_cannot_be_written_is_written_later():
     life = Life(FaultyDisk())
     life.fill(6, 2, segment_octets=1 << 20)
-    life.disk.fail_next("open", errno.EMFILE)  # of the segment: the append fails
+    life.folder.unlink(index_name(0))
+    create = life.disk.power.counts["create"]
+    life.disk.fail_next("create", errno.EIO)
+    assert life.append(2, segment_octets=1 << 20) is None
+    assert (life.disk.power.counts["create"], index_name(0) in life.folder.names()) == (create + 1, False)
+    assert life.append(2, segment_octets=1 << 20) is None
+    assert index_name(0) in life.folder.names()
+    Life(life.disk).check()
+
+
+def test_without_a_free_descriptor_nothing_is_written():
+    life = Life(FaultyDisk())
+    life.fill(6, 2, segment_octets=1 << 20)
+    life.disk.fail_next("open", errno.EMFILE)
     assert life.append(2, segment_octets=1 << 20).lacks_descriptors
     life.check()
     assert life.append(2, segment_octets=1 << 20) is None
@@ -171,11 +184,9 @@ def test_a_removal_that_failed_can_be_asked_for_again(number):
 def test_a_floor_is_written_where_segments_make_room():
     life = Life(FaultyDisk())
     life.fill(90, 5, segment_octets=1_500)
-    life.disk.power.capacity = 0
-    life.disk.fail_next("create", errno.ENOSPC, 2)
-    assert life.ask("truncate", 50) is not None or life.log.first_offset == 50
-    life.disk.power.capacity = 1 << 40
+    life.disk.fail_next("write_at", errno.ENOSPC, 2)
     assert life.ask("truncate", 50) is None
+    assert life.disk.power.counts["rename"] == 2  # once when the stream was made
     assert Life(life.disk).log.first_offset == 50
 
 
@@ -187,4 +198,3 @@ def test_a_segment_without_an_index_is_written_on():
     life.check()
     again = Life(life.disk)
     again.check()
-    assert chunks(0, 1)
