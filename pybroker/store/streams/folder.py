@@ -1,6 +1,5 @@
 """Folder: the files of one stream, as all jobs on them share them. Nothing in it changes."""
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.store.disk import DiskError
@@ -52,8 +51,11 @@ class Folder(NamedTuple):
         self.disk.write_file(META_NAME, header.encode(META_MAGIC))
 
     def unlink(self, first_offset: int) -> None:
-        """Remove a segment and its index. Raises DiskError, not for one that is gone."""
-        for name in (segment_name(first_offset), index_name(first_offset)):
+        """Remove a segment and its index. Raises DiskError, not for one that is gone.
+
+        The index goes first: it would speak of a segment that gets the same name.
+        """
+        for name in (index_name(first_offset), segment_name(first_offset)):
             unlink(self.disk, name)
 
 
@@ -123,9 +125,14 @@ def first_offsets(disk: "Disk") -> list[int]:
 
 
 def tidy(disk: "Disk", segments: list[int]) -> None:
-    """Remove what a kill left: indexes without a segment, files that were not written whole."""
+    """Remove what a kill left: indexes without a segment, files that were not written whole. Raises DiskError."""
     names = {index_name(first) for first in segments}
-    for name in disk.names():
-        if name.endswith(".new") or (offset_of(name, INDEX_SUFFIX) is not None and name not in names):
-            with suppress(DiskError):
-                disk.unlink(name)
+    left = [
+        name
+        for name in disk.names()
+        if name.endswith(".new") or (offset_of(name, INDEX_SUFFIX) is not None and name not in names)
+    ]
+    for name in left:
+        disk.unlink(name)
+    if left:
+        disk.sync_folder()

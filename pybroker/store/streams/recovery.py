@@ -57,8 +57,10 @@ class _Recovery:
         floor = self._floor
         firsts = first_offsets(self._disk)
         tail = self._newest(folder, firsts)
-        while len(firsts) > 1 and firsts[1] <= floor:
-            folder.unlink(firsts.pop(0))  # of a removal that was not finished
+        if len(firsts) > 1 and firsts[1] <= floor:
+            while len(firsts) > 1 and firsts[1] <= floor:
+                folder.unlink(firsts.pop(0))  # of a removal that was not finished
+            self._disk.sync_folder()
         tidy(self._disk, firsts)
         if tail is None:
             floor = self._floor

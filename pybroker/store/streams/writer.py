@@ -75,7 +75,7 @@ class Active:
 class Writer:
     """The end of a stream: `next_offset`, `last_seq` and `timestamp_ms` as StreamLog has them; `active` may be None."""
 
-    __slots__ = ("_broken", "active", "floor", "folder", "last_seq", "next_offset", "timestamp_ms")
+    __slots__ = ("_broken", "_unsynced", "active", "floor", "folder", "last_seq", "next_offset", "timestamp_ms")
 
     def __init__(
         self, folder: Folder, active: Active | None, floor: int, next_offset: int, last_seq: int, timestamp_ms: int
@@ -83,6 +83,7 @@ class Writer:
         self.folder = folder
         self.active = active
         self._broken = active is None  # what a write left that failed is still there
+        self._unsynced = False  # segments were removed that may come back
         self.floor = floor
         self.next_offset = next_offset
         self.last_seq = last_seq
@@ -214,6 +215,9 @@ class Writer:
         """
         gone = 0
         try:
+            if self._unsynced:
+                # One that came back would lie before others that do not.
+                self._sync_folder()
             while floor > self.floor and (exact or len(segments) - gone > 1):
                 try:
                     self.folder.write_meta(floor)
@@ -222,20 +226,25 @@ class Writer:
                         raise
                     self._unlink(segments[gone])
                     gone += 1
-                    self.folder.disk.sync_folder()
+                    self._sync_folder()
                 else:
                     self.floor = floor
                     break
             for first in segments[gone:]:
                 self._unlink(first)
                 gone += 1
-            self.folder.disk.sync_folder()
+            self._sync_folder()
         except DiskError as error:
             return Removed(gone, self.floor, error)
         return Removed(gone, self.floor, None)
 
+    def _sync_folder(self) -> None:
+        self.folder.disk.sync_folder()
+        self._unsynced = False
+
     def _unlink(self, first_offset: int) -> None:
         """Remove a segment whose offsets do not come again; its index goes at the next start if it cannot now."""
+        self._unsynced = True
         unlink(self.folder.disk, segment_name(first_offset))
         with suppress(DiskError):
             unlink(self.folder.disk, index_name(first_offset))
