@@ -4,6 +4,7 @@ import random
 import time
 
 import pytest
+from pamqp import commands
 
 from tests.faults.broker import Broker
 from tests.faults.disks import fill, need_root, tmpfs
@@ -11,6 +12,7 @@ from tests.faults.kills import ballast, options, small_disk
 from tests.faults.load import wait_until
 from tests.faults.streams import Load, Record, declare
 from tests.faults.test_full_disk import DISK_OCTETS, WAIT_S, alarmed, stalled
+from tests.interop.peer import Peer
 
 SMALL_SEGMENTS = {"x-stream-max-segment-size-bytes": 100_000}
 STREAMS = {
@@ -104,6 +106,28 @@ def test_a_stop_keeps_what_was_published_and_where_readers_were(broker, seed):
         broker.start()
         load.look()
         assert record.wrong == []
+
+
+def test_a_stream_that_was_deleted_does_not_come_back(broker, seed):
+    """Its name is free for another one, which begins with offset 0."""
+    record = Record()
+    load = Load(broker, record, {"gone": SMALL_SEGMENTS}, writers=1)
+    broker.start()
+    for _ in range(2):
+        declare(broker.address, load.streams)
+        load.begin(seed, octets=FEW_OCTETS)
+        wait_until(lambda: load.confirmed > 2_000, "load")
+        load.stop()
+        with Peer(broker.address) as peer:
+            peer.open()
+            peer.call(commands.Queue.Delete(queue="gone"), commands.Queue.DeleteOk)
+            broker.kill()
+        broker.start()
+        assert broker.ctl("-s", "list_streams", "name") == ""
+        assert list((broker.data / "groups/local/streams").iterdir()) == []
+        assert record.wrong == []
+        load.record = record = Record()
+        load.next_offset.clear()
 
 
 def test_a_full_disk_confirms_nothing_that_it_loses(broker, seed):
