@@ -39,6 +39,7 @@ class DeprecatedFeature(NamedTuple):
 
 FLAGS: Final = (
     FeatureFlag("implicit_default_bindings", "Default bindings are implicit: they are not stored"),
+    FeatureFlag("stream_queue", "Support queues of type `stream`"),
     FeatureFlag("user_limits", "Limits of connections and channels for each user"),
     FeatureFlag("virtual_host_metadata", "Virtual hosts have a description and tags"),
 )

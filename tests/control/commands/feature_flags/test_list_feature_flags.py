@@ -1,7 +1,7 @@
 def test_what_is_built_in_is_enabled(operator):
     flags = dict(operator.list("list_feature_flags"))
     assert {"enabled"} == set(flags.values())
-    assert ["implicit_default_bindings", "user_limits", "virtual_host_metadata"] == sorted(flags)
+    assert ["implicit_default_bindings", "stream_queue", "user_limits", "virtual_host_metadata"] == sorted(flags)
 
 
 def test_columns_are_rabbitmqs(operator):
