@@ -201,9 +201,9 @@ def encode_chunk(chunk: Chunk, seed: int, *, begins: bool) -> tuple[bytes, "memo
     return _front(CONTENTS, flags, chunk.last_seq, head, len(data), seed), data
 
 
-def encode_gap(first_offset: int, count: int, last_seq: int, timestamp_ms: int, seed: int) -> bytes:
+def encode_gap(first_offset: int, count: int, last_seq: int, timestamp_ms: int, seed: int, *, begins: bool) -> bytes:
     """Return a chunk of messages that are lost; `last_seq` and `timestamp_ms` are those of the chunk before."""
-    return _front(GAP, BEGINS, last_seq, _head(0, count, timestamp_ms, first_offset, b""), 0, seed)
+    return _front(GAP, BEGINS if begins else 0, last_seq, _head(0, count, timestamp_ms, first_offset, b""), 0, seed)
 
 
 def _head(entries: int, count: int, timestamp_ms: int, first_offset: int, data: "bytes | memoryview[int]") -> bytes:

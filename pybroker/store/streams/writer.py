@@ -153,14 +153,17 @@ class Writer:
             position = start + len(header)
             if not start and chunks:
                 active.first_ms = chunks[0].timestamp_ms
-            for number, chunk in enumerate(chunks):
+            begins = True
+            for chunk in chunks:
                 lost = chunk.run.first_seq - next_offset
                 if lost:
                     active.note(Point(next_offset, timestamp_ms, position), point_seed)
-                    parts.append(encode_gap(next_offset, lost, last_seq, timestamp_ms, seed))
+                    parts.append(encode_gap(next_offset, lost, last_seq, timestamp_ms, seed, begins=begins))
                     position += len(parts[-1])
+                    begins = False
                 next_offset, last_seq, timestamp_ms = chunk.next_offset, chunk.last_seq, chunk.timestamp_ms
-                front, data = encode_chunk(chunk, seed, begins=not number)
+                front, data = encode_chunk(chunk, seed, begins=begins)
+                begins = False
                 active.note(Point(chunk.run.first_seq, chunk.timestamp_ms, position), point_seed)
                 parts += (front, data)
                 position += len(front) + len(data)

@@ -109,7 +109,8 @@ def _copy(folder: "Folder", sectors: Sectors, size: int, target: int, first: int
             octets = cursor.position - at
             told.append(f"{octets} octets at {at}: {lost(expected, behind)}{_kept(folder, sectors, first, at, octets)}")
             if behind > expected:
-                parts.append(encode_gap(expected, behind - expected, last_seq, timestamp_ms, folder.seed))
+                count = behind - expected
+                parts.append(encode_gap(expected, count, last_seq, timestamp_ms, folder.seed, begins=False))
                 expected = behind
         if front is not None and expected < stop:
             parts.append(cursor.octets(front))

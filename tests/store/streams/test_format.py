@@ -47,7 +47,7 @@ def test_a_chunk_has_these_octets():
 
 
 def test_a_gap_has_these_octets():
-    assert fmt.encode_gap(300, 5, 1_301, 1_700_000_000_456, SEED).hex() == (
+    assert fmt.encode_gap(300, 5, 1_301, 1_700_000_000_456, SEED, begins=True).hex() == (
         "40a7c1e3000000000000000000020100bce4000000000000150500000000000051000000000000050000018bcfe569c800000000"
         "00000001000000000000012c00000000000000000000000000000000"
     )
@@ -81,7 +81,7 @@ def test_only_the_first_chunk_of_a_write_begins():
 
 
 def test_a_gap_is_read_back():
-    octets = fmt.encode_gap(300, 5, 1_301, 1_700_000_000_456, SEED)
+    octets = fmt.encode_gap(300, 5, 1_301, 1_700_000_000_456, SEED, begins=True)
     front = fmt.decode_front(octets, 0, SEED)
     assert (front.octets, front.kind, front.first_offset, front.next_offset) == (80, fmt.GAP, 300, 305)
 
