@@ -204,10 +204,10 @@ class Streams:
         self._gathering.pop(stream, None)
         if stream.pending:
             self._gathering[stream] = self._broker.clock.now_ms
-            if stream.pending >= STREAM_OCTETS:
-                self.move(stream)
-        elif stream.movable(1):
-            self.move(stream)  # more that a start found
+        # Messages that a start found move on in any case: consumers wait for their contents.
+        found_at_start = any(piece.run is None for piece in stream.movable(1))
+        if found_at_start or stream.pending >= STREAM_OCTETS:
+            self.move(stream)
         self._move_oldest(lambda _: self.pending >= NODE_OCTETS)
 
     def _write_late(self, stream: "Stream", error: BaseException) -> None:

@@ -7,6 +7,7 @@ from pybroker.core.stream import recover
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.streams.format import Chunk
 from pybroker.store.streams.memory import MemoryStreamLog
+from tests.core.stream.conftest import SlowFiles
 from tests.core.stream.runs import bodies_run
 from tests.core.stream.test_streams import Gated
 
@@ -71,3 +72,16 @@ def test_nothing_is_nothing(world, make_stream):
     stream = make_stream()
     stream.restore([], 0)
     assert (stream.pieces, stream.next_offset) == ([], 0)
+
+
+def test_what_a_start_found_moves_on_though_little_comes(world, make_stream, fill, monkeypatch):
+    """Consumers wait for contents that are in the log alone."""
+    monkeypatch.setattr(recover, "LOGGED_MESSAGES_MAX", 1)
+    world.broker.log = Kept([bodies_run(1, b"a", b"b", b"c")])
+    files = SlowFiles()
+    stream = make_stream(files)
+    stream.restore([(0, False, ranges((1, 3)))], 0)
+    fill(stream, b"little")
+    for _ in range(3):
+        files.run()
+    assert (files.next_offset, [piece.offset for piece in stream.pieces]) == (3, [3])
