@@ -75,7 +75,7 @@ class Streams:
         self.uncommitted: dict[Stream, None] = {}
         self.again: list[Callable[[], None]] = []
         self.pending = self.cached = self.readers = 0
-        self._leaving: list[tuple[int, Stream]] = []  # deleted ones, and the commit position of the definitions
+        self._leaving: dict[Stream, int] = {}  # deleted ones, and the commit position of the definitions
         self.open_files: OpenFiles | None = None
 
     @property
@@ -141,14 +141,15 @@ class Streams:
         self._known.pop(stream, None)
         self._gathering.pop(stream, None)
         self.uncommitted.pop(stream, None)
-        self._leaving.append((self._broker.definitions.commit_position, stream))
+        # Once only, though its files may have been made since.
+        self._leaving.setdefault(stream, self._broker.definitions.commit_position)
         self.definitions_completed()
 
     def definitions_completed(self) -> None:
         """Learn that definitions are on disk."""
         leaving, completed = self._leaving, self._broker.definitions.completed
-        while leaving and leaving[0][0] <= completed:
-            _, stream = leaving.pop(0)
+        for stream in list(takewhile(lambda each: leaving[each] <= completed, leaving)):
+            del leaving[stream]
             stream.files.delete(partial(self._removed, stream))
 
     def _removed(self, stream: "Stream", error: "BaseException | None") -> None:
@@ -244,7 +245,9 @@ class Streams:
             self._broker.warn("stream.retain_failed", f"stream {stream.id}", text)
 
     def truncate(self, stream: "Stream", offset: int, done: "Callable[[BaseException | None], None]") -> None:
-        """Let all below an offset go, once what is to stay is in the files."""
+        """Let all below an offset go, once what is to stay is in the files; never calls back if the stream is deleted."""
+        if stream.deleted:
+            return
         if offset <= stream.files.next_offset:
             stream.files.truncate(offset, done)
             return

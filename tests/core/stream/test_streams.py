@@ -1,6 +1,7 @@
 """When messages move into a stream's files, and what goes by age or size."""
 
 import errno
+from types import SimpleNamespace
 
 import pytest
 
@@ -160,6 +161,15 @@ def test_truncation_waits_until_what_stays_has_moved(world, log, slow, fill, str
     assert (found, slow.first_offset, slow.messages) == ([None], 1, 1)
 
 
+def test_truncation_of_a_stream_that_is_deleted_is_not_tried_again(world, log, slow, fill, streams):
+    fill(slow, b"0")
+    world.broker.log_completed(1)
+    slow.truncate(1, pytest.fail)
+    world.vhost.delete_queue(slow)
+    world.advance(1_000)
+    assert streams.again == []
+
+
 def test_files_are_made_meanwhile_and_again_if_that_fails(world, log, make_stream, fill, streams):
     asked = []
     streams.open_files = lambda stream_id, done: asked.append((stream_id, done))
@@ -186,6 +196,23 @@ def test_files_of_a_stream_that_was_deleted_meanwhile_go(world, make_stream, str
     asked[0](made)
     assert len(deleted) == 1
     deleted[0](DiskError("remove", "x", errno.EIO))  # is only told of
+
+
+def test_files_that_are_made_before_the_deletion_is_on_disk_go_once(world, make_stream, streams, monkeypatch):
+    asked, deleted = [], []
+    streams.open_files = lambda _, done: asked.append(done)
+    stream = make_stream()
+    definitions = SimpleNamespace(commit_position=2, completed=1)
+    monkeypatch.setattr(world.broker, "definitions", definitions)
+    stream.deleted = True
+    stream.discard()
+    made = MemoryStreamLog()
+    made.delete = deleted.append
+    asked[0](made)
+    assert deleted == []
+    definitions.completed = 2
+    streams.definitions_completed()
+    assert len(deleted) == 1
 
 
 def test_few_streams_move_at_once(world, log, make_stream, fill, streams, monkeypatch):
