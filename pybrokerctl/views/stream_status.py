@@ -17,6 +17,7 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
     sections = {
         "Stream": [
             f"State: {document['state']}",
+            *_paused(document["paused"]),
             f"Policy: {cell(document['policy']) or '(none)'}",
             f"Operator policy: {cell(document['operator_policy']) or '(none)'}",
         ],
@@ -33,7 +34,7 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
         "Limits": [
             f"Octets: {_limit(document['max_length_bytes'])}",
             f"Age: {'unlimited' if document['max_age_ms'] is None else shortest(document['max_age_ms'])}",
-            f"Octets of a segment: {_limit(document['max_segment_size_bytes'])}",
+            f"Octets of a segment: {document['max_segment_size_bytes']:,}",
         ],
         "Consumers, the slowest first": [*_readers(document["readers"])] or ["(none)"],
     }
@@ -42,6 +43,11 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
 
 def _limit(octets: int | None) -> str:
     return "unlimited" if octets is None else f"{octets:,}"
+
+
+def _paused(order: dict[str, Any] | None) -> Iterator[str]:
+    if order is not None:
+        yield f"Paused: {order['what']} since {order['since']}, by {cell(order['user'])}: {cell(order['why'])}"
 
 
 def _readers(found: list[dict[str, Any]]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pybroker.core.queue.browse.peek import Wish, wanted_of
 from pybroker.core.queue.queue import Queue
 from pybroker.core.stream.browse import browse
 from pybroker.core.stream.reading import Wanted, documents
+from pybroker.core.stream.streams import segment_octets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,8 +78,13 @@ class StreamFacts(Queue):
         return self.files.octets + self.pending
 
     @property
+    def segment_octets_max(self) -> int:
+        """Return how large a segment becomes."""
+        return segment_octets(self.limits)
+
+    @property
     def oldest_ms(self) -> int:
-        """Return when the oldest messages came."""
+        """Return when the oldest messages came; when their segment began, if that was truncated since."""
         if self.messages == 0:
             return 0
         pieces = self.pieces

@@ -185,8 +185,8 @@ class Streams:
         if pieces[0].run is None:
             load(stream, pieces[0], partial(self._loaded, stream))
             return
-        octets_max = segment_octets(stream.limits)
-        stream.files.append([piece.chunk for piece in pieces], octets_max, partial(self._moved, stream, pieces))
+        chunks = [piece.chunk for piece in pieces]
+        stream.files.append(chunks, stream.segment_octets_max, partial(self._moved, stream, pieces))
 
     def _loaded(self, stream: "Stream") -> None:
         self._moving.pop(stream, None)
@@ -245,7 +245,10 @@ class Streams:
             self._broker.warn("stream.retain_failed", f"stream {stream.id}", text)
 
     def truncate(self, stream: "Stream", offset: int, done: "Callable[[BaseException | None], None]") -> None:
-        """Let all below an offset go, once what is to stay is in the files; never calls back if the stream is deleted."""
+        """Remove all below an offset, once what is to stay is in the files.
+
+        `done` is not called if the stream is deleted meanwhile.
+        """
         if stream.deleted:
             return
         if offset <= stream.files.next_offset:

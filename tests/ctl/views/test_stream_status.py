@@ -18,6 +18,7 @@ DOCUMENT = {
     "name": "s",
     "vhost": "/",
     "state": "running",
+    "paused": None,
     "policy": "",
     "operator_policy": "short",
     "messages": 2_000,
@@ -62,6 +63,12 @@ def test_each_thing_an_operator_asks_for_has_its_line():
         r"c: 1,960 behind, next offset 40, 10 of 10 to acknowledge; on channel 1 of <pid> 127.0.0.1:1 -> 127.0.0.1:2 "
         r"(billing\033)"
     )
+
+
+def test_a_pause_is_shown_with_its_reason():
+    order = {"what": "publish", "user": "root", "since": "2026-11-22T21:57:32.000+00:00", "why": "move"}
+    assert "Paused: publish since 2026-11-22T21:57:32.000+00:00, by root: move" in shown(paused=order)
+    assert not [line for line in shown() if line.startswith("Paused")]
 
 
 def test_many_consumers_are_cut_and_none_is_said():

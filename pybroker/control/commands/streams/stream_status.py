@@ -8,6 +8,7 @@ from pybroker.control.spec import Arg, Command, Node, VHostArg
 from pybroker.humanize import utc
 
 if TYPE_CHECKING:
+    from pybroker.core.queue.pause import Pause
     from pybroker.core.stream.reader import Reader
 
 
@@ -27,6 +28,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         "name": stream.name,
         "vhost": args.vhost,
         "state": stream.state,
+        "paused": _paused(stream.paused),
         "policy": stream.applied.policy,
         "operator_policy": stream.applied.operator_policy,
         "messages": stream.messages,
@@ -41,13 +43,19 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         "memory": stream.memory_octets,
         "max_length_bytes": limits.octets_max,
         "max_age_ms": limits.age_max_ms,
-        "max_segment_size_bytes": limits.segment_octets_max,
+        "max_segment_size_bytes": stream.segment_octets_max,
         "readers": [_reader(reader) for reader in readers],
     }
 
 
 def _time(timestamp_ms: int) -> str | None:
     return utc(timestamp_ms) if timestamp_ms else None
+
+
+def _paused(order: "Pause | None") -> dict[str, Any] | None:
+    if order is None:
+        return None
+    return {"what": order.what, "user": order.user, "since": utc(order.since_ms), "why": order.why}
 
 
 def _reader(reader: "Reader") -> dict[str, Any]:

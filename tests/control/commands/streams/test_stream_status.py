@@ -20,6 +20,20 @@ def test_offsets_files_and_limits(operator, world, peer):
     assert document["oldest"] <= document["newest"]
 
 
+def test_the_size_of_segments_without_an_argument(operator, world):
+    make_stream(world, "s")
+    make_stream(world, "bounded", octets_max=8_000)
+    sizes = [operator.ask("stream_status", stream=name)["max_segment_size_bytes"] for name in ("s", "bounded")]
+    assert sizes == [500_000_000, 1_000]
+
+
+def test_a_pause_is_told(operator, stream):
+    assert operator.ask("stream_status", stream="s")["paused"] is None
+    operator.ask("pause_queue", queue="s", why="a look")
+    paused = operator.ask("stream_status", stream="s")["paused"]
+    assert (paused["what"], paused["why"]) == ("publish,consume", "a look")
+
+
 def test_consumers_the_slowest_first(operator, peer, publish, consume):
     publish(*(b"%d" % number for number in range(10)))
     consume("fast", 10)
