@@ -1,10 +1,10 @@
-"""stream_truncate: let go of the messages of a stream that are before an offset or a time."""
+"""stream_truncate: remove the messages of a stream that are before an offset or a time."""
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
 from pybroker.control.arguments.stream_places import answered, find_stream, offset_of, parse_place
-from pybroker.control.spec import EX_USAGE, Arg, Command, Node, Progress, Refused, VHostArg
+from pybroker.control.spec import Arg, Command, Node, Progress, Refused, VHostArg
 from pybroker.humanize import counted
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ def check(args: Args) -> None:
 
 
 def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
-    """Move the begin of the stream; that is on disk when this returns. Raises Refused."""
+    """Move the start of the stream; that is on disk when this returns. Raises Refused."""
     stream = find_stream(find_vhost(node.broker, args.vhost), args.stream)
     offset = yield from _progress(offset_of(node, stream, parse_place(args.before, "--before")))
     if offset > stream.next_offset:
         last = f"its next message has offset {stream.next_offset}"
-        raise Refused(f"stream '{stream.name}' has no offset {offset}: {last}", EX_USAGE)
+        raise Refused(f"stream '{stream.name}' has no offset {offset}: {last}")
     offset = max(offset, stream.first_offset)
     count = offset - stream.first_offset
     if not args.dry_run and count:
@@ -56,7 +56,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
 
 
 def _progress(work: "Generator[None, None, int]") -> "Generator[Progress, None, int]":
-    """Wait for the disk, telling that it takes time; return what it answers."""
+    """Report progress while the disk works; return what it answers."""
     while True:
         try:
             next(work)

@@ -1,6 +1,6 @@
 import pytest
 
-from pybroker.control.spec import BadArguments, Refused
+from pybroker.control.spec import EX_DATAERR, BadArguments, Refused
 from pybroker.store.disk import DiskError
 
 
@@ -41,8 +41,9 @@ def test_the_whole_stream_may_go(operator, publish, stream):
 
 def test_offsets_that_are_not_there_yet_are_refused(operator, publish):
     publish(b"a")
-    with pytest.raises(Refused, match="stream 's' has no offset 7: its next message has offset 1"):
+    with pytest.raises(Refused, match="stream 's' has no offset 7: its next message has offset 1") as refused:
         operator.ask("stream_truncate", stream="s", before="7")
+    assert refused.value.exit_code == EX_DATAERR
 
 
 def test_a_disk_that_fails_is_told(operator, publish, stream, monkeypatch):
