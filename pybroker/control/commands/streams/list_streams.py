@@ -54,7 +54,11 @@ COLUMNS = (
     Column("octets", lambda s: s.files.octets, "octets of its segments on disk"),
     Column("segments", lambda s: s.files.segment_count, "number of its segments on disk"),
     Column("octets_pending", lambda s: s.pending, "octets of messages that are in the log, and move to a segment soon"),
-    Column("oldest", lambda s: _time(s.oldest_ms), "when its oldest messages came, in UTC"),
+    Column(
+        "oldest",
+        lambda s: _time(s.oldest_ms),
+        "when its oldest messages came, in UTC; after a truncation, when their segment began",
+    ),
     Column("oldest_ms", lambda s: s.oldest_ms or "", "the same in milliseconds since 1970"),
     Column("newest", lambda s: _time(s.newest_ms), "when its newest messages came, in UTC"),
     Column("newest_ms", lambda s: s.newest_ms or "", "the same in milliseconds since 1970"),
