@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.core.auth.users import User
+    from pybroker.core.policy.limits import QueueLimits
     from pybroker.core.stream.piece import Piece
     from pybroker.run import Run
     from pybroker.store.streams.chunk_log import ChunkLog
@@ -81,6 +82,15 @@ class StreamFacts(Queue):
     def segment_octets_max(self) -> int:
         """Return how large a segment becomes."""
         return segment_octets(self.limits)
+
+    def oldest_retained_ms(self, limits: "QueueLimits") -> int | None:
+        """Return the time before which messages are too old by these limits; None if none is."""
+        return None if limits.age_max_ms is None else self.vhost.broker.clock.timestamp_ms - limits.age_max_ms
+
+    def surplus(self, limits: "QueueLimits") -> int:
+        """Return how many messages retention would remove by these limits, of what is in the files now."""
+        first_offset = self.files.first_retained(limits.octets_max, self.oldest_retained_ms(limits))
+        return max(0, min(first_offset, self.next_offset) - self.first_offset)
 
     @property
     def oldest_ms(self) -> int:

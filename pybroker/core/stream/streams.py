@@ -233,10 +233,8 @@ class Streams:
         if stream in self._retaining or stream.deleted or (limits.octets_max is None and limits.age_max_ms is None):
             return
         self._retaining[stream] = None
-        age_ms = limits.age_max_ms
         # Differs from RabbitMQ: the segment that is written to goes by age as well.
-        oldest_ms = None if age_ms is None else self._broker.clock.timestamp_ms - age_ms
-        stream.files.retain(limits.octets_max, oldest_ms, partial(self._retained, stream))
+        stream.files.retain(limits.octets_max, stream.oldest_retained_ms(limits), partial(self._retained, stream))
 
     def _retained(self, stream: "Stream", found: "int | BaseException") -> None:
         self._retaining.pop(stream, None)

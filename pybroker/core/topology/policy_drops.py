@@ -1,10 +1,11 @@
 """Policy drops: how many messages that wait a change of policies would drop at once. Nothing is changed here.
 
-Only limits of a queue's length act on what waits; with a dead letter exchange it goes there.
+Only limits of a queue's length act on what waits; with a dead letter exchange it goes there. In a stream those of its
+size and age do.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from pybroker.core.policy.limits import DROP_HEAD
 from pybroker.core.policy.policy import OPERATOR, USER, Applied, Policy
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.policy.limits import QueueLimits
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.stream.stream import Stream
 
 
 class Drop(NamedTuple):
@@ -47,10 +49,12 @@ def planned(broker: "Broker", vhost_name: str, changes: Iterable[tuple[str, str,
 def surplus(queue: "Queue", limits: "QueueLimits") -> int:
     """Return how many ready messages a queue would drop under other limits; delayed ones count, but stay.
 
-    A stream drops none at once: segments go, whole ones, at the next look at them.
+    A stream drops whole segments, at the next look at them.
     """
+    if queue.retains:
+        return cast("Stream", queue).surplus(limits)
     backlog = queue.backlog
-    if queue.retains or limits.overflow != DROP_HEAD:
+    if limits.overflow != DROP_HEAD:
         return 0
     count = 0
     if limits.length_max is not None:

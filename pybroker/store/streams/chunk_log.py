@@ -70,6 +70,10 @@ class ChunkLog:
         """
         raise NotImplementedError
 
+    def first_retained(self, octets_max: int | None, oldest_ms: int | None) -> int:
+        """Return what `first_offset` would be after `retain` with the same limits."""
+        raise NotImplementedError
+
     def truncate(self, offset: int, done: "Callable[[BaseException | None], None]") -> None:
         """Keep nothing below an offset; gives None, or an error."""
         raise NotImplementedError

@@ -76,17 +76,27 @@ class MemoryStreamLog(ChunkLog):
         self, octets_max: int | None, oldest_ms: int | None, done: "Callable[[int | BaseException], None]"
     ) -> None:
         """Forget the oldest chunks."""
-        count = 0
+        self._raise_floor(self.first_retained(octets_max, oldest_ms))
+        count = self._outdated(octets_max, oldest_ms)
+        del self._chunks[:count]
+        done(count)
+
+    def first_retained(self, octets_max: int | None, oldest_ms: int | None) -> int:
+        """Return what `first_offset` would be after `retain` with the same limits."""
+        count = self._outdated(octets_max, oldest_ms)
+        return max(
+            self.first_offset, self._chunks[count].run.first_seq if count < len(self._chunks) else self.next_offset
+        )
+
+    def _outdated(self, octets_max: int | None, oldest_ms: int | None) -> int:
+        """Return how many of the oldest chunks are too much or too old."""
         octets = self.octets
         for at, chunk in enumerate(self._chunks):
             too_much = octets_max is not None and octets > octets_max and at < len(self._chunks) - 1
             if not too_much and (oldest_ms is None or chunk.timestamp_ms >= oldest_ms):
-                break
-            count += 1
+                return at
             octets -= chunk.run.octets
-        del self._chunks[:count]
-        self._raise_floor(self._chunks[0].run.first_seq if self._chunks else self.next_offset)
-        done(count)
+        return len(self._chunks)
 
     def truncate(self, offset: int, done: "Callable[[BaseException | None], None]") -> None:
         """Forget what is below."""

@@ -239,9 +239,7 @@ class StreamLog(ChunkLog):
         self, octets_max: int | None, oldest_ms: int | None, done: "Callable[[int | BaseException], None]"
     ) -> None:
         segments = self._segments
-        count = segments.too_much(octets_max) if octets_max is not None else 0
-        if oldest_ms is not None:
-            count = max(count, segments.not_older(oldest_ms))
+        count = self._outdated(octets_max, oldest_ms)
         every = count == len(segments)
         if every and count and (self._appending or segments.firsts[-1] == self.next_offset):
             every, count = False, count - 1
@@ -256,6 +254,18 @@ class StreamLog(ChunkLog):
             done(removed if error is None else error)
 
         self._worker.submit(job, partial(self._removed, after))
+
+    def first_retained(self, octets_max: int | None, oldest_ms: int | None) -> int:
+        """Return what `first_offset` would be after `retain` with the same limits."""
+        count, firsts = self._outdated(octets_max, oldest_ms), self._segments.firsts
+        if not count:
+            return self.first_offset
+        return max(self.first_offset, firsts[count] if count < len(firsts) else self.next_offset)
+
+    def _outdated(self, octets_max: int | None, oldest_ms: int | None) -> int:
+        """Return how many of the oldest segments are too much or too old."""
+        count = self._segments.too_much(octets_max) if octets_max is not None else 0
+        return count if oldest_ms is None else max(count, self._segments.not_older(oldest_ms))
 
     def truncate(self, offset: int, done: "Callable[[BaseException | None], None]") -> None:
         """Let nothing be there below `offset`, at most all that is on disk; `done` gets None, or a DiskError."""

@@ -1,6 +1,7 @@
 import pytest
 
 from pybroker.core.events.cause import BROKER
+from pybroker.core.policy.limits import QueueLimits
 from pybroker.errors import AccessRefused
 
 
@@ -43,6 +44,16 @@ def test_what_was_truncated_is_no_time_of_it(world, spread):
     spread.truncate(6, lambda _: None)
     world.advance(120_000)
     assert (spread.messages, spread.oldest_ms, spread.newest_ms) == (0, 0, 0)
+
+
+def test_what_other_limits_would_remove_is_known(world, spread):
+    world.advance(120_000)  # all has moved
+    limits = QueueLimits(queue_type="stream", age_max_ms=3 * 3_600_000)
+    assert spread.surplus(limits) == 4
+    assert spread.surplus(QueueLimits(queue_type="stream")) == 0
+    spread.set_limits(limits)
+    world.advance(10_000)
+    assert (spread.first_offset, spread.surplus(limits)) == (4, 0)
 
 
 def test_messages_are_for_those_who_may_read(world, stream, fill):

@@ -5,6 +5,7 @@ from hypothesis import given, strategies as st
 
 from pybroker.core.policy.policy import UNRULED
 from pybroker.core.topology.policy_drops import NAMES_MAX, Tally, surplus
+from tests.control.made_stream import make_stream
 from tests.core.disk_log import DiskBench, shrink
 from tests.fakes import World
 from tests.readers import Bench
@@ -124,3 +125,14 @@ def test_a_stream_drops_nothing_at_once():
     peer.publish("", "s", b"x" * 100)
     stream = world.vhost.queues["s"]
     assert surplus(stream, UNRULED.limits({"x-max-length-bytes": 1}, "stream")) == 0
+
+
+def test_segments_of_a_stream_are_counted():
+    world = World()
+    stream, peer = make_stream(world), world.connect()
+    for number in range(4):
+        peer.publish("", "s", b"%d" % number)
+        world.advance(60_000)
+    change = [("policy", "p", {"pattern": "^s$", "definition": {"max-age": "2m"}, "priority": 0})]
+    (drop,) = world.broker.policies.planned("/", change)
+    assert (drop.queue, drop.messages) == (stream, 2)

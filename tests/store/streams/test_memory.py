@@ -54,6 +54,7 @@ def test_times(log, at_ms, offset):
     [(None, None, 0), (1, None, 2), (None, 101, 2), (None, 201, 3), (1_000, 100, 0)],
 )
 def test_retention(log, octets_max, oldest_ms, first):
+    assert log.first_retained(octets_max, oldest_ms) == first
     removed = call(log.retain, octets_max, oldest_ms)
     assert (log.first_offset, removed) == (first, {0: 0, 2: 1, 3: 2}[first])
 

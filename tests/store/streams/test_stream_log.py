@@ -125,6 +125,17 @@ def test_removals_are_decided_one_after_the_other(life):
     life.check()
 
 
+@pytest.mark.parametrize("share", [0, 1 / 3, 1 / 2, 1])
+@pytest.mark.parametrize("age", [None, 0, MESSAGES // 2, MESSAGES])
+def test_what_retention_leaves_is_known_before(life, share, age):
+    limits = int(life.log.octets * share), None if age is None else timestamp(age)
+    life.ask("truncate", 3)
+    first = life.log.first_retained(*limits)
+    life.ask("retain", *limits)
+    assert life.log.first_offset == first
+    assert life.log.first_retained(None, None) == first
+
+
 def test_a_truncation_hides_what_is_in_the_same_segment(life):
     assert life.ask("truncate", 44) is None
     assert life.log.first_offset == 44

@@ -33,7 +33,8 @@ def run(node: Node, args: Args) -> Changed:
         raise Refused(text, EX_USAGE, reply_facts(error)) from None
     assert queue is not None
     over: list[int] = []
-    count = vhost.delete_queue(queue, node.cause, over.append)
+    kept = queue.messages if queue.retains else 0  # 0 in queue.delete-ok, as in RabbitMQ
+    count = vhost.delete_queue(queue, node.cause, over.append) + kept
     return Changed(node.wait(over), f"Queue was successfully deleted with {count} ready messages")
 
 

@@ -3,6 +3,7 @@ from pamqp import commands
 
 from pybroker.control.commands.queues.delete_queue import Args, banner
 from pybroker.control.spec import Refused
+from tests.control.made_stream import make_stream
 
 
 def refusal(operator, **given):
@@ -24,6 +25,13 @@ def test_the_queue_goes_and_its_consumers_are_told(operator, peer):
     cancel = peer.next()
     assert isinstance(cancel, commands.Basic.Cancel)
     assert cancel.consumer_tag == tag
+
+
+def test_messages_of_a_stream_are_counted(operator, world, peer):
+    make_stream(world)
+    peer.publish("", "s")
+    peer.publish("", "s")
+    assert operator.ask("delete_queue", queue_name="s") == "Queue was successfully deleted with 2 ready messages"
 
 
 def test_conditions_that_are_not_met(operator, peer):
