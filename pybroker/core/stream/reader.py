@@ -62,18 +62,13 @@ class Reader:
 
     def find(self, timestamp_ms: int) -> None:
         """Begin at the first chunk that is not older than this wall time."""
-        stream = self.stream
-        pieces = stream.pieces
-        if pieces and pieces[0].timestamp_ms < timestamp_ms:
-            # No earlier chunk is younger.
-            found = next((piece.offset for piece in pieces if piece.timestamp_ms >= timestamp_ms), stream.end_offset)
-            self.next_offset = found
-            return
         self.is_reading = True
-        stream.files.find_timestamp(timestamp_ms, lambda found: self._found(timestamp_ms, found))
+        self.stream.find(timestamp_ms, lambda found: self._found(timestamp_ms, found))
 
     def _found(self, timestamp_ms: int, found: "int | BaseException") -> None:
         self.is_reading = False
+        if self.consumer.cancelled or self.stream.deleted:
+            return
         if isinstance(found, BaseException):
             self.retry_ms = self.stream.vhost.broker.clock.now_ms + RETRY_MS
             self.stream.reading_failed(found)

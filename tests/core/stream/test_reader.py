@@ -143,3 +143,15 @@ def test_a_search_for_a_time_that_fails_is_tried_again(world, slow, fill, attach
     slow.files.run()
     world.run()
     assert sink.got == [(0, b"0")]
+
+
+def test_the_place_of_a_consumer_that_has_left_is_not_looked_for_again(world, slow, fill, attach):
+    fill(slow, b"0")
+    world.broker.streams.move(slow)
+    slow.files.run()
+    sink = attach(slow, OffsetSpec(age_ms=1_000))
+    slow.files.error = DiskError("read", "x", errno.EIO)
+    sink.cancelled = True
+    slow.files.run()
+    world.advance(1_000)
+    assert (slow.files.jobs, world.broker.streams.again) == ([], [])
