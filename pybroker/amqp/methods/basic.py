@@ -19,7 +19,7 @@ from pybroker.core.events import connections as connection_events
 from pybroker.core.events.cause import because
 from pybroker.core.policy.arguments import check_consume_arguments, consumer_priority
 from pybroker.core.stream.filter import filters_of
-from pybroker.core.stream.offset import offset_of
+from pybroker.core.stream.offset import parse_offset
 from pybroker.core.stream.refusals import check_consume, refuse_stream
 from pybroker.core.stream.stream import Stream
 from pybroker.errors import AccessRefused, MethodNotImplemented, NotAllowed, PreconditionFailed
@@ -94,7 +94,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     consumer.arguments = method.arguments
     consumer.priority = consumer_priority(method.arguments)
     if isinstance(queue, Stream):
-        offset = offset_of(method.arguments)
+        offset = parse_offset(method.arguments)
         assert offset is not None
         queue.attach(consumer, offset, filters_of(method.arguments))
     channel.consumers[consumer.tag] = consumer

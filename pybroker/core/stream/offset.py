@@ -22,7 +22,7 @@ class OffsetSpec(NamedTuple):
     age_ms: int | None = None
 
 
-def offset_of(arguments: Mapping[str, Any]) -> OffsetSpec | None:
+def parse_offset(arguments: Mapping[str, Any]) -> OffsetSpec | None:
     """Return where a consumer with these arguments begins, `next` if they do not say; None: the value is no offset."""
     value = arguments.get(OFFSET_ARGUMENT, "next")
     if isinstance(value, bool):

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class StreamConsumers(Consumers):
-    """`able` are those with credit, the one that was served least lately first; nobody stands in a ring."""
+    """`able` are those with credit, the one that was served least recently first; nobody stands in a ring."""
 
     __slots__ = ("_able", "_is_held")
 

@@ -11,8 +11,8 @@ from pybroker.store.streams.format import (
     META_NAME,
     Header,
     chunk_seed,
+    first_offset_of,
     index_name,
-    offset_of,
     point_seed,
     segment_name,
 )
@@ -121,7 +121,7 @@ def unlink(disk: "Disk", name: str) -> None:
 
 def first_offsets(disk: "Disk") -> list[int]:
     """Return the first offsets of all segments, ascending. Raises DiskError."""
-    return [first for name in disk.names() if (first := offset_of(name)) is not None]
+    return [first for name in disk.names() if (first := first_offset_of(name)) is not None]
 
 
 def tidy(disk: "Disk", segments: list[int]) -> None:
@@ -130,7 +130,7 @@ def tidy(disk: "Disk", segments: list[int]) -> None:
     left = [
         name
         for name in disk.names()
-        if name.endswith(".new") or (offset_of(name, INDEX_SUFFIX) is not None and name not in names)
+        if name.endswith(".new") or (first_offset_of(name, INDEX_SUFFIX) is not None and name not in names)
     ]
     for name in left:
         disk.unlink(name)

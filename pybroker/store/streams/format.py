@@ -171,7 +171,7 @@ def index_name(first_offset: int) -> str:
     return f"{first_offset:0{_OFFSET_DIGITS}d}{INDEX_SUFFIX}"
 
 
-def offset_of(name: str, suffix: str = SEGMENT_SUFFIX) -> int | None:
+def first_offset_of(name: str, suffix: str = SEGMENT_SUFFIX) -> int | None:
     """Return the first offset of the segment, or index, whose file has this name; None if it is none."""
     digits = name.removesuffix(suffix)
     if digits == name or len(digits) != _OFFSET_DIGITS or not (digits.isascii() and digits.isdigit()):

@@ -44,9 +44,7 @@ def read_runs(folder: "Folder", place: "Place", offset: int, octets_max: int) ->
     with _opened(folder, place, lambda point: point.offset <= offset) as (cursor, expected):
         octets = 0
         for front in _fronts(folder, place, cursor, expected, offset, reports):
-            if front.next_offset <= offset:
-                continue
-            if front.kind != CONTENTS:
+            if front.next_offset <= offset or front.kind != CONTENTS:
                 continue
             if runs and octets + front.octets > octets_max:
                 break

@@ -19,8 +19,8 @@ from pybroker.store.streams.format import (
     META_MAGIC,
     META_NAME,
     Header,
+    first_offset_of,
     index_name,
-    offset_of,
     segment_name,
 )
 from pybroker.store.streams.index import Index
@@ -130,7 +130,7 @@ class StreamCopy:
         if end is None and empty is not None:
             # Offsets go on where they were, though nothing is left below.
             yield empty
-            end = offset_of(empty.name)
+            end = first_offset_of(empty.name)
         floor = meta.first_offset if end is None else min(meta.first_offset, end)
         yield _given(stream_id, META_NAME, meta._replace(first_offset=floor).encode(META_MAGIC))
 

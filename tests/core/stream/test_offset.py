@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pybroker.core.stream.offset import OffsetSpec, offset_of
+from pybroker.core.stream.offset import OffsetSpec, parse_offset
 
 
 @pytest.mark.parametrize(
@@ -22,13 +22,13 @@ from pybroker.core.stream.offset import OffsetSpec, offset_of
     ],
 )
 def test_offsets(value, spec):
-    assert offset_of({"x-stream-offset": value}) == spec
+    assert parse_offset({"x-stream-offset": value}) == spec
 
 
 @pytest.mark.parametrize("value", [True, 1.5, None, [], "", "First", "1", "h", "1w", "-1h", "1h30m"])
 def test_others_are_none(value):
-    assert offset_of({"x-stream-offset": value}) is None
+    assert parse_offset({"x-stream-offset": value}) is None
 
 
 def test_without_one_a_consumer_gets_what_comes():
-    assert offset_of({}) == OffsetSpec("next")
+    assert parse_offset({}) == OffsetSpec("next")

@@ -130,7 +130,7 @@ def test_chunks_are_found_among_other_octets():
 def test_names_tell_the_first_offset():
     assert fmt.segment_name(300) == "00000000000000000300.log"
     assert fmt.index_name(300) == "00000000000000000300.idx"
-    assert fmt.offset_of("00000000000000000300.log") == 300
-    assert fmt.offset_of("00000000000000000300.idx", fmt.INDEX_SUFFIX) == 300
+    assert fmt.first_offset_of("00000000000000000300.log") == 300
+    assert fmt.first_offset_of("00000000000000000300.idx", fmt.INDEX_SUFFIX) == 300
     for name in ("meta", "300.log", "00000000000000000300.idx", "0000000000000000030x.log", "+0000000000000000300.log"):
-        assert fmt.offset_of(name) is None
+        assert fmt.first_offset_of(name) is None
