@@ -97,10 +97,12 @@ shows what each stream keeps and how far its slowest consumer is behind,
 all of its consumers.
 .PP
 .B "stream read"
-shows messages of a stream from any place on; nobody notices. A place is an offset, a number from the end as
+shows messages of a stream from any place on, without any effect on the stream or its consumers. A place is an offset, a
+number from the end as
 .BR \-5 ,
-a time, which is UTC unless it says otherwise, or a time ago. Times are exact to the chunk: the messages that came
-within a few milliseconds. With
+a time, which is UTC unless it says otherwise, or a time ago as
+.BR 90s ", " 1h " or " 7d .
+Times are exact to the chunk: the messages that came within a few milliseconds. With
 .B \-\-follow
 it goes on with the messages that come;
 .B \-\-filter
