@@ -39,7 +39,8 @@ TURN_COST_MAX: Final = 4_096
 
 class Stream(StreamFacts):
     """`first_offset .. next_offset - 1` are the messages that consumers may have; what is up to `end_offset` is not
-    committed yet. `pending` counts the octets of pieces that have not moved.
+    committed yet. `pending` counts the octets of pieces that have not moved. What the log had at the start ends at
+    `recovered_offset`: that moves at once, since one can be read when the contents of all before it are back.
     """
 
     retains: ClassVar[bool] = True
@@ -53,6 +54,7 @@ class Stream(StreamFacts):
         "pending",
         "pieces",
         "readers",
+        "recovered_offset",
     )
 
     consumers: StreamConsumers
@@ -61,7 +63,7 @@ class Stream(StreamFacts):
         self.pieces: list[Piece] = []  # ascending by offset
         self.readers: dict[Consumer, Reader] = {}
         self.files: ChunkLog = MemoryStreamLog()
-        self.next_offset = self.end_offset = 0
+        self.next_offset = self.end_offset = self.recovered_offset = 0
         self.pending = 0
         # Commit positions, ascending, and where what is committed with each of them ends.
         self._uncommitted: deque[tuple[int, int]] = deque()
@@ -409,7 +411,7 @@ class Stream(StreamFacts):
         """Take what the log still has, behind what is in the files; called once, before anything comes."""
         self.pieces = pieces
         if pieces:
-            self.next_offset = self.end_offset = pieces[-1].stop
+            self.next_offset = self.end_offset = self.recovered_offset = pieces[-1].stop
             self.streams.move(self)
 
     def truncate(self, offset: int, done: "Callable[[BaseException | None], None]") -> None:

@@ -205,9 +205,8 @@ class Streams:
         self._gathering.pop(stream, None)
         if stream.pending:
             self._gathering[stream] = self._broker.clock.now_ms
-        # Messages that a start found move on in any case: consumers wait for their contents.
-        found_at_start = any(piece.run is None for piece in stream.movable(1))
-        if found_at_start or stream.pending >= STREAM_OCTETS:
+        # What a start found moves on in any case: consumers wait for the contents of its last ones.
+        if stream.pending >= STREAM_OCTETS or stream.files.next_offset < stream.recovered_offset:
             self.move(stream)
         self._move_oldest(lambda _: self.pending >= NODE_OCTETS)
 

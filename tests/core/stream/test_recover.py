@@ -3,7 +3,7 @@
 import pytest
 
 from pybroker.content_view import body
-from pybroker.core.stream import recover
+from pybroker.core.stream import recover, streams
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.streams.format import Chunk
 from pybroker.store.streams.memory import MemoryStreamLog
@@ -66,6 +66,16 @@ def test_much_is_read_back_in_parts(world, make_stream, monkeypatch):
     stream.restore([(0, False, ranges((1, 5)))], 0)
     assert log.parts == [2, 2, 1]
     assert (stream.files.next_offset, stream.pieces) == (5, [])
+
+
+def test_what_was_read_back_waits_for_nothing_new_before_it_moves(world, make_stream, monkeypatch):
+    monkeypatch.setattr(recover, "LOGGED_MESSAGES_MAX", 2)
+    monkeypatch.setattr(streams, "MOVE_OCTETS_MAX", 1)
+    runs = [bodies_run(seq, b"%d" % seq) for seq in range(1, 6)]
+    world.broker.log = Kept(runs)
+    stream = make_stream()
+    stream.restore([(0, False, ranges((1, 5)))], 0)
+    assert (stream.files.next_offset, stream.pieces, stream.pending) == (5, [], 0)
 
 
 def test_nothing_is_nothing(world, make_stream):
