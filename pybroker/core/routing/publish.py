@@ -132,11 +132,12 @@ def enqueue(log: "Log", run: Run, indexes: range, queues: "Sequence[Destination]
 
     The durable ones of `queues` must all use this log, see `by_log`.
     """
-    if run.attributes.persistent:
-        # Before the queues have it: what they settle at once must be in the log by then.
-        durable = tuple([queue.id for queue in queues if queue.durable])
-        if durable:
-            receipt.wait(log, log.append(run, indexes, durable))
+    persistent = run.attributes.persistent
+    # Before the queues have it: what they settle at once must be in the log by then. Once for all of them: there is one
+    # record of a seq. Streams keep transient messages, too.
+    keeping = tuple([queue.id for queue in queues if (queue.durable if persistent else queue.retains)])
+    if keeping:
+        receipt.wait(log, log.append(run, indexes, keeping))
     for queue in queues:
         queue.enqueue(run, indexes, receipt)
 
@@ -209,7 +210,7 @@ class Publisher:
             route.run = run
         receipt.index = start
         indexes = range(start, start + n)
-        if attributes.persistent:
+        if attributes.persistent or broker.streams.known:
             enqueue(log, run, indexes, queues, receipt)
             return
         for queue in queues:

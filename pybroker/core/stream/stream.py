@@ -39,8 +39,8 @@ TURN_COST_MAX: Final = 4_096
 
 class Stream(StreamFacts):
     """`first_offset .. next_offset - 1` are the messages that consumers may have; what is up to `end_offset` is not
-    committed yet. `pending` counts the octets of pieces that have not moved. What the log had at the start ends at
-    `recovered_offset`: that moves at once, since one can be read when the contents of all before it are back.
+    committed yet. `pending` counts the octets of pieces that have not moved. Messages of the start end at
+    `recovered_offset`: they move at once, since one can be read when the contents of all before it are back.
     """
 
     retains: ClassVar[bool] = True
@@ -153,11 +153,9 @@ class Stream(StreamFacts):
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
-    def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:
-        """Append messages, transient ones too; consumers have them once they are on disk."""
+    def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:  # noqa: ARG002 - it waits already
+        """Append messages, which are in the log, transient ones too; consumers have them once they are on disk."""
         log, n = self.log, len(indexes)
-        if not run.attributes.persistent:
-            receipt.wait(log, log.append(run, indexes, (self.id,)))
         position = log.commit_position
         self.published += n
         self._append(run, indexes, position)

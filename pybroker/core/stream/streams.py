@@ -45,20 +45,20 @@ SEGMENTS_MIN: Final = 8
 class Streams:
     """`pending` and `cached` are the octets of all pieces that have not moved, and of those that have.
 
-    `uncommitted` are streams that wait for the log; `again` is called at the next tick. Without `open_files` a stream
-    lives as long as the process.
+    `known` are all that are not deleted, `uncommitted` those that wait for the log; `again` is called at the next tick.
+    Without `open_files` a stream lives as long as the process.
     """
 
     __slots__ = (
         "_broker",
         "_gathering",
-        "_known",
         "_leaving",
         "_moving",
         "_retain_ms",
         "_retaining",
         "again",
         "cached",
+        "known",
         "open_files",
         "pending",
         "readers",
@@ -67,7 +67,7 @@ class Streams:
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
-        self._known: dict[Stream, None] = {}
+        self.known: dict[Stream, None] = {}
         self._gathering: dict[Stream, int] = {}  # since when there is something to move, the longest time first
         self._moving: dict[Stream, None] = {}
         self._retaining: dict[Stream, None] = {}  # whose files are being looked at
@@ -112,7 +112,7 @@ class Streams:
         self._move_oldest(lambda since_ms: now_ms - since_ms >= MOVE_MS)
         if now_ms - self._retain_ms >= RETAIN_MS:
             self._retain_ms = now_ms
-            for stream in list(self._known):
+            for stream in list(self.known):
                 self.retain(stream)
 
     # -- files ---------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class Streams:
 
     def discard(self, stream: "Stream") -> None:
         """Forget a stream that is deleted; its files go when that is on disk: a crash brings back both, or none."""
-        self._known.pop(stream, None)
+        self.known.pop(stream, None)
         self._gathering.pop(stream, None)
         self.uncommitted.pop(stream, None)
         # Once only, though its files may have been made since.
@@ -205,7 +205,7 @@ class Streams:
         self._gathering.pop(stream, None)
         if stream.pending:
             self._gathering[stream] = self._broker.clock.now_ms
-        # What a start found moves on in any case: consumers wait for the contents of its last ones.
+        # Messages that a start found move on in any case: consumers wait for the contents of the last ones.
         if stream.pending >= STREAM_OCTETS or stream.files.next_offset < stream.recovered_offset:
             self.move(stream)
         self._move_oldest(lambda _: self.pending >= NODE_OCTETS)
@@ -223,7 +223,7 @@ class Streams:
 
     def retain_soon(self, stream: "Stream") -> None:
         """Have a stream's limits applied at the next tick."""
-        self._known[stream] = None
+        self.known[stream] = None
         self._retain_ms = 0
 
     def retain(self, stream: "Stream") -> None:

@@ -4,7 +4,11 @@ import pytest
 
 from pybroker.content_view import body
 from pybroker.core.channel.receipt import NO_RECEIPT, Receipt
+from pybroker.core.policy.limits import QueueLimits
+from pybroker.core.routing.publish import Contents, Publisher, Route, enqueue, names_of
+from pybroker.core.stream.make import make_queue
 from pybroker.run import PLAIN_ATTRIBUTES
+from pybroker.wire.table import Table
 from tests.core.stream.runs import content, run_of
 from tests.core.stream.test_streams import Gated
 
@@ -29,8 +33,25 @@ def test_counts(stream, fill):
 def test_transient_messages_are_logged_too(world, stream):
     world.broker.log = log = Gated()
     receipt = Receipt()
-    stream.enqueue(run_of(7, [content(b"0")], PLAIN_ATTRIBUTES), range(1), receipt)
+    run = run_of(7, [content(b"0")], PLAIN_ATTRIBUTES)
+    enqueue(log, run, range(1), [stream], receipt)
     assert (log.appended, receipt.position) == ([(7, 1, (stream.id,))], 1)
+
+
+def test_a_transient_message_is_logged_once_for_all_streams(world):
+    world.broker.log = log = Gated()
+    vhost = world.vhost
+    limits = QueueLimits(queue_type="stream")
+    a, classic, b = (
+        make_queue(vhost, "q", durable=True, auto_delete=False, owner=None, arguments=Table(), limits=each)
+        for each in (limits, QueueLimits(), limits)
+    )
+    route = Route(1, names_of("", "a"), mandatory=False, immediate=False)
+    octets = content(b"0")
+    receipt = Receipt()
+    contents = Contents(PLAIN_ATTRIBUTES, [octets], len(octets), 1, 1)
+    Publisher(vhost, 1, 0).publish(route, contents, (a, classic, b), receipt)
+    assert ([(n, ids) for _, n, ids in log.appended], receipt.position) == ([(1, (a.id, b.id))], 1)
 
 
 def test_publishes_of_one_batch_are_one_piece(world, stream):
