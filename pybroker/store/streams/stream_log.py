@@ -169,11 +169,15 @@ class StreamLog(ChunkLog):
             else:
                 self.read(result.next_offset, octets_max, done)
 
-    def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]", offset: int = 0) -> None:
-        """Find the first chunk that is not older, in segments that end behind `offset`.
+    def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]") -> None:
+        """Find the first chunk that is not older.
 
         `done` gets its first offset, `next_offset` if all are older, or a DiskError.
         """
+        self._find(timestamp_ms, done, self.first_offset)
+
+    def _find(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]", offset: int) -> None:
+        """Find it in segments that end behind `offset`."""
         segments = self._segments
         offset = max(offset, self.first_offset)
         number = max(segments.not_older(timestamp_ms), segments.holding(offset))
@@ -196,11 +200,11 @@ class StreamLog(ChunkLog):
         result: int | BaseException,
     ) -> None:
         if isinstance(result, DiskError) and result.missing:
-            self._again(place, place.first_offset, lambda onward: self.find_timestamp(timestamp_ms, done, onward))
+            self._again(place, place.first_offset, lambda onward: self._find(timestamp_ms, done, onward))
         elif isinstance(result, BaseException):
             done(result)
         elif result == place.stop_offset < self.next_offset:
-            self.find_timestamp(timestamp_ms, done, result)
+            self._find(timestamp_ms, done, result)
         else:
             done(max(result, self.first_offset))
 

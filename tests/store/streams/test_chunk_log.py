@@ -2,11 +2,20 @@
 
 import inspect
 
+import pytest
+
 from pybroker.store.streams.chunk_log import ChunkLog
 from pybroker.store.streams.memory import MemoryStreamLog
+from pybroker.store.streams.stream_log import StreamLog
 
 
-def test_the_null_engine_has_all_of_it():
-    for name, method in inspect.getmembers(ChunkLog, inspect.isfunction):
-        assert getattr(MemoryStreamLog, name) is not method, name
-        assert inspect.signature(getattr(MemoryStreamLog, name)) == inspect.signature(method), name
+@pytest.mark.parametrize("engine", [MemoryStreamLog, StreamLog])
+def test_an_engine_has_all_of_it(engine):
+    methods = inspect.getmembers(ChunkLog, inspect.isfunction)
+    figures = inspect.getmembers(ChunkLog, lambda member: isinstance(member, property))
+    assert methods
+    assert figures
+    for name, member in methods + figures:
+        assert getattr(engine, name) is not member, name
+    for name, method in methods:
+        assert inspect.signature(getattr(engine, name)) == inspect.signature(method), name
