@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from pybroker.control import commands
 from pybroker.control.spec import Command, Field
@@ -16,6 +17,8 @@ from pybrokerctl.general import ABOUT, EVERYWHERE, WATCH, WATCH_S, General
 
 # Prefix of general options in click's contexts, which tells them from a command's own arguments of the same name.
 PREFIX: Final = "general_"
+# In click's context: words that are no command, or only the first of two.
+UNKNOWN: Final = "unknown"
 
 # Called with a kind of name (`Arg.names`), words that are known, the line's values by name, and what is typed so far.
 Complete = Callable[[str, tuple[str, ...], dict[str, Any], str], list[Any]]
@@ -43,6 +46,25 @@ class CommandTable(click.Group):
         del ctx
         command = find(cmd_name)
         return ClickCommand(command, self._complete) if command else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the words name; `stream read` is stream_read, as on a command line."""
+        joined = "_".join(args[:2])
+        name, command, rest = super().resolve_command(ctx, [joined, *args[2:]] if joined in commands.NAMES else args)
+        if command is None:
+            ctx.meta[UNKNOWN] = args
+        return name, command, rest
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Return what the command may become; behind the first of two words, the second one."""
+        words = ctx.meta.get(UNKNOWN)
+        if words is None or incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        first = "_".join([*words, ""])
+        names = (name for name in commands.NAMES if name.startswith(first + incomplete))
+        return [CompletionItem(name.removeprefix(first)) for name in names]
 
 
 class ClickCommand(click.Command):

@@ -60,6 +60,15 @@ def test_values_that_are_known_here(tab):
     ]
 
 
+def test_commands_in_two_words(tab, queues):
+    assert tab("pybrokerctl stream ") == ["status", "read", "truncate"]
+    assert tab("pybrokerctl stream r") == ["read"]
+    assert tab("pybrokerctl nothing ") == []
+    assert tab("pybrokerctl stream read --fo") == ["--follow", "--format", "--formatter"]
+    assert tab("pybrokerctl stream read ord") == ["orders", "orders:retry"]
+    assert tab("pybrokerctl report backlog --fail") == ["--fail-on"]
+
+
 def test_columns_also_behind_a_comma_and_none_twice(tab):
     assert tab("pybrokerctl list_queues disk_r") == ["disk_reads"]
     assert tab("pybrokerctl list_queues name,disk_r") == ["name,disk_reads"]
