@@ -196,6 +196,7 @@ def test_a_stream_has_a_form_and_a_page_of_its_own(page, node, client):
     submit(page)
     page.wait_for_text("kept")
     assert "Get messages" not in page.text()
+    assert "Unacknowledged too" not in page.text()
     go(page, f"{of('queues', '/', 'log')}?tab=consumers")
     page.wait_for_text("Nobody consumes from this queue.")
     go(page, "#/queues")

@@ -9,7 +9,7 @@ import { h } from "../lib/view.js";
 
 const WHOLE_OCTETS_MAX = 16_777_216;
 const FIELDS = [
-	{ name: "start", label: "From", value: "head", hint: "head, tail, or a position" },
+	{ name: "start", label: "From", value: "head", hint: "head, tail, a position or offset" },
 	{ name: "number", label: "Messages", type: "number", min: 1, max: 500, value: 10 },
 	{ name: "where", label: "With header", placeholder: "country=fr" },
 	{ name: "match", label: "With text", hint: "In body, properties or routing key" },
@@ -20,20 +20,21 @@ const ask = ({ vhost, name }, wanted) => post(path`/api/pybroker/queues/${vhost}
 
 /** The form; `run(fields, work)` is what its submission does. */
 export function peekPart(queue, run, { isBusy }) {
-	const onsubmit = run(FIELDS, async ({ where, ...wanted }) => {
+	const fields = FIELDS.filter(({ name }) => queue.type !== "stream" || name !== "unacked");
+	const onsubmit = run(fields, async ({ where, ...wanted }) => {
 		const { messages } = await ask(queue, { ...wanted, where: where ? [where] : [] });
 		return { title: `${counted(messages.length, "message")} seen, none touched`, messages };
 	});
 	return section(
 		"Look at messages",
-		h("p", { class: "quiet" }, "Nothing changes: neither their order nor their redelivered flag."),
+		h("p", { class: "quiet" }, "Nothing changes, neither their order nor a flag."),
 		h(
 			"form",
 			{ class: "inline", onsubmit },
 			h(
 				"div",
 				{ class: "fields" },
-				FIELDS.map((one) => field(one, "peek")),
+				fields.map((one) => field(one, "peek")),
 			),
 			h("div", { class: "buttons" }, h("button", { class: "primary", disabled: isBusy }, "Look")),
 		),
