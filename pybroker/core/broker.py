@@ -112,7 +112,7 @@ class Broker:
         self.removals = Removals(self)
         self.eviction = EvictionTask(turn)
         self.limit_reapply = LimitReapply(turn)
-        self.streams = Streams(self)
+        self.streams = Streams(self, store.save_queue)
         self.policies = Policies(self)
         self.pauses = Pauses(turn)
         self.ticks = SessionSweeper(turn, methodcaller("tick"))

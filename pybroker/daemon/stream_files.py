@@ -30,14 +30,17 @@ class StreamFiles:
         self._writer = ThreadWorker("streams", turn)
         self._reader = ThreadWorker("stream reads", turn)
         self._on_damage = on_damage
+        self._lost: set[int] = set()  # had no folder at the start
 
     def find(self, known: "Iterable[Destination]") -> dict[int, "Recovered"]:
         """Read the folders of all streams that are known, and remove those of others, which were deleted; blocks.
 
         Raises DiskError, VersionError.
         """
+        there = set(stream_ids(self._disk))
         found = {each.id: recover(self._disk, each.id) for each in known if isinstance(each, Stream)}
-        for stream_id in set(stream_ids(self._disk)).difference(found):
+        self._lost = set(found).difference(there)
+        for stream_id in there.difference(found):
             remove_stream(self._disk, stream_id)
         return found
 
@@ -47,6 +50,10 @@ class StreamFiles:
             if isinstance(each, Stream):
                 files = self._made(found[each.id])
                 each.use_files(files)
+                if each.has_files and each.id in self._lost:
+                    self._on_damage(
+                        f"{each!r}: its files are missing, with all messages in them: offsets begin at 0 again"
+                    )
                 for report in files.reports:
                     self._on_damage(f"{each!r}: {report}")
                 if files.cut:

@@ -1,5 +1,7 @@
 """The folders of streams while a node runs, with real threads."""
 
+import shutil
+
 import pytest
 
 from pybroker.core.channel.receipt import NO_RECEIPT
@@ -14,9 +16,11 @@ from tests.daemon.test_storage import Node
 class StreamNode(Node):
     """A node with the stream `s`, unless it is told that it was deleted."""
 
-    def __init__(self, folder, *, is_known=True):
+    def __init__(self, folder, *, is_known=True, has_files=False):
         super().__init__(folder)
         self.stream = self.make("s") if is_known else None
+        if has_files:
+            self.stream.note_files()
 
     def make(self, name):
         vhost = self.broker.vhosts["/"]
@@ -85,3 +89,15 @@ def test_files_of_streams_that_are_deleted_go(life, tmp_path):
     node.wait_for(lambda: len(list((log_folder(tmp_path) / "streams").iterdir())) == 1)
     life(is_known=False)
     assert not list((log_folder(tmp_path) / "streams").iterdir())
+
+
+def test_files_that_are_missing_are_told_of(life, tmp_path, caplog):
+    node = life()
+    node.fill(node.stream, b"0")
+    node.move(node.stream)
+    life(has_files=True)
+    assert "missing" not in caplog.text
+    shutil.rmtree(log_folder(tmp_path) / "streams")
+    node = life(has_files=True)
+    assert "stream 's' in vhost '/': its files are missing" in caplog.text
+    assert node.stream.messages == 0

@@ -127,6 +127,8 @@ def _queue(broker: "Broker", key: "Key", value: "Value") -> None:
     broker.policies.apply(queue)
     # Its time of disuse begins anew, as in RabbitMQ.
     queue.touch()
+    if value.get("has_files"):
+        queue.note_files()
     if "paused" in value:
         queue.obey(pause.of_row(value["paused"]))
 

@@ -87,6 +87,8 @@ def save_queue(queue: "Queue") -> int:
         **_arguments(queue.arguments),
         "user": queue.user,
     }
+    if queue.has_files:
+        value["has_files"] = True
     if queue.paused is not None:
         value["paused"] = queue.paused._asdict()
     return queue.vhost.broker.definitions.put("queue", (queue.vhost.name, queue.name), value)

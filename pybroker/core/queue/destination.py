@@ -89,6 +89,14 @@ class Destination:
         """Return the octets of the bodies that could leave the memory."""
         return 0
 
+    @property
+    def has_files(self) -> bool:
+        """Tell whether it has a folder of its own."""
+        return False
+
+    def note_files(self) -> None:
+        """Note that it has: a start that does not find them tells of the loss."""
+
     def discard(self) -> None:
         """Learn that it is deleted, and its row gone."""
 

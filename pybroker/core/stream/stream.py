@@ -47,6 +47,7 @@ class Stream(StreamFacts):
 
     __slots__ = (
         "_growing",
+        "_has_files",
         "_uncommitted",
         "end_offset",
         "files",
@@ -63,6 +64,7 @@ class Stream(StreamFacts):
         self.pieces: list[Piece] = []  # ascending by offset
         self.readers: dict[Consumer, Reader] = {}
         self.files: ChunkLog = MemoryStreamLog()
+        self._has_files = False
         self.next_offset = self.end_offset = self.recovered_offset = 0
         self.pending = 0
         # Commit positions, ascending, and where what is committed with each of them ends.
@@ -76,6 +78,15 @@ class Stream(StreamFacts):
     def streams(self) -> "Streams":
         """Return the owner of what all streams share."""
         return self.vhost.broker.streams
+
+    @property
+    def has_files(self) -> bool:
+        """Tell whether it has a folder of its own."""
+        return self._has_files
+
+    def note_files(self) -> None:
+        """Note that it has: a start that does not find them tells of the loss."""
+        self._has_files = True
 
     def use_files(self, files: "ChunkLog") -> None:
         """Keep messages in these files from now on: called before anything comes, or with files that are empty."""

@@ -40,6 +40,8 @@ RETAIN_MS: Final = 10_000
 # Of a segment file, if neither an argument nor a policy says; of a bounded stream, a part of what it may have.
 SEGMENT_OCTETS: Final = 500_000_000
 SEGMENTS_MIN: Final = 8
+# Less would make a file of each chunk.
+SEGMENT_OCTETS_MIN: Final = 4_096
 
 
 class Streams:
@@ -56,6 +58,7 @@ class Streams:
         "_moving",
         "_retain_ms",
         "_retaining",
+        "_save",
         "again",
         "cached",
         "known",
@@ -65,8 +68,9 @@ class Streams:
         "uncommitted",
     )
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "Broker", save: "Callable[[Stream], int]") -> None:
         self._broker = broker
+        self._save = save  # a stream's row
         self.known: dict[Stream, None] = {}
         self._gathering: dict[Stream, int] = {}  # since when there is something to move, the longest time first
         self._moving: dict[Stream, None] = {}
@@ -133,8 +137,10 @@ class Streams:
         stream.use_files(found)
         if stream.deleted:
             self.discard(stream)
-        else:
-            self.move(stream)
+            return
+        stream.note_files()
+        self._save(stream)
+        self.move(stream)
 
     def discard(self, stream: "Stream") -> None:
         """Forget a stream that is deleted; its files go when that is on disk: a crash brings back both, or none."""
@@ -257,7 +263,8 @@ class Streams:
 
 def segment_octets(limits: "QueueLimits") -> int:
     """Return how large a segment file of a stream with these limits becomes."""
-    if limits.segment_octets_max is not None:
-        return limits.segment_octets_max
-    # Differs from RabbitMQ: its segments have 500 MB in a stream that is to have less, too.
-    return SEGMENT_OCTETS if limits.octets_max is None else min(SEGMENT_OCTETS, limits.octets_max // SEGMENTS_MIN)
+    octets = limits.segment_octets_max
+    if octets is None:
+        octets = SEGMENT_OCTETS if limits.octets_max is None else min(SEGMENT_OCTETS, limits.octets_max // SEGMENTS_MIN)
+    # Differs from RabbitMQ: its segments have 500 MB in a stream that is to have less, too, and any size asked for.
+    return max(SEGMENT_OCTETS_MIN, octets)

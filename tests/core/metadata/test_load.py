@@ -8,6 +8,7 @@ from hypothesis import given
 
 from pybroker.core.broker import Broker
 from pybroker.core.metadata.load import restore
+from pybroker.core.metadata.store import save_queue
 from pybroker.core.routing.router import route
 from pybroker.core.settings import Settings
 from pybroker.core.topology.equivalence import assert_equivalent
@@ -93,6 +94,14 @@ def test_a_restored_queue_is_equal_to_a_second_declaration(broker, vhost):
     queue(vhost, "q", arguments)
     found = again(broker).vhosts["/"].queues["q"]
     assert_equivalent(found, durable=True, auto_delete=False, owner=None, arguments=arguments)
+
+
+def test_a_stream_is_known_to_have_files(broker, vhost):
+    stream = queue(vhost, "s", typed("x-queue-type", "S", "stream"))
+    assert not again(broker).vhosts["/"].queues["s"].has_files
+    stream.note_files()
+    save_queue(stream)
+    assert again(broker).vhosts["/"].queues["s"].has_files
 
 
 def test_new_queues_get_ids_above_all_that_were(broker, vhost):

@@ -143,7 +143,13 @@ def test_a_stream_that_is_deleted_leaves_nothing_behind(world, log, slow, fill, 
 
 @pytest.mark.parametrize(
     ("limits", "octets"),
-    [({}, SEGMENT_OCTETS), ({"octets_max": 8_000}, 1_000), ({"octets_max": 8_000, "segment_octets_max": 5_000}, 5_000)],
+    [
+        ({}, SEGMENT_OCTETS),
+        ({"octets_max": 80_000}, 10_000),
+        ({"octets_max": 8_000, "segment_octets_max": 5_000}, 5_000),
+        ({"octets_max": 8_000}, 4_096),
+        ({"segment_octets_max": 0}, 4_096),
+    ],
 )
 def test_segments_are_an_eighth_at_most(limits, octets):
     assert segment_octets(QueueLimits(queue_type="stream", **limits)) == octets
@@ -184,6 +190,7 @@ def test_files_are_made_meanwhile_and_again_if_that_fails(world, log, make_strea
     made = MemoryStreamLog()
     asked[1][1](made)
     assert (stream.files, made.next_offset, log.settled) == (made, 1, [(stream.id, 1, 1)])
+    assert stream.has_files
 
 
 def test_files_of_a_stream_that_was_deleted_meanwhile_go(world, make_stream, streams):

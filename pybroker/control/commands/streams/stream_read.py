@@ -70,8 +70,11 @@ def check(args: Args) -> None:
         raise BadArguments(f"Bad argument: --limit must be from 1 to {LIMIT_MAX}", EX_DATAERR)
     conditions(args.where)
     check_body_size(args.body_size)
-    if args.follow and args.format == "pretty_table":
-        raise BadArguments("Bad argument: --follow cannot be combined with --format pretty_table", EX_USAGE)
+    if args.follow and (args.format == "pretty_table" or (args.format == "json" and args.limit is None)):
+        # Ctrl-C would leave an array open.
+        more = "; ndjson has a document on each line" if args.format == "json" else ""
+        text = f"Bad argument: --follow cannot be combined with --format {args.format}{more}"
+        raise BadArguments(text, EX_USAGE)
 
 
 def run(node: Node, args: Args) -> "Generator[list[dict[str, Any]], None, dict[str, int]]":

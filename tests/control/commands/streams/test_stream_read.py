@@ -138,6 +138,7 @@ def test_what_is_no_stream_is_refused(operator, peer):
         {"body_size": -1},
         {"format": "erlang"},
         {"follow": True, "format": "pretty_table"},
+        {"follow": True, "format": "json"},
     ],
     ids=str,
 )

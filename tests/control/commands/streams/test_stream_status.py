@@ -5,13 +5,13 @@ from tests.control.made_stream import make_stream
 
 
 def test_offsets_files_and_limits(operator, world, peer):
-    make_stream(world, "s", octets_max=5_000, age_max_ms=60_000, segment_octets_max=1_000)
+    make_stream(world, "s", octets_max=5_000, age_max_ms=60_000, segment_octets_max=10_000)
     document = operator.ask("stream_status", stream="s")
     assert (document["messages"], document["oldest"], document["readers"]) == (0, None, [])
     assert (document["max_length_bytes"], document["max_age_ms"], document["max_segment_size_bytes"]) == (
         5_000,
         60_000,
-        1_000,
+        10_000,
     )
     peer.publish("", "s", b"a")
     peer.publish("", "s", b"b")
@@ -22,9 +22,9 @@ def test_offsets_files_and_limits(operator, world, peer):
 
 def test_the_size_of_segments_without_an_argument(operator, world):
     make_stream(world, "s")
-    make_stream(world, "bounded", octets_max=8_000)
+    make_stream(world, "bounded", octets_max=80_000)
     sizes = [operator.ask("stream_status", stream=name)["max_segment_size_bytes"] for name in ("s", "bounded")]
-    assert sizes == [500_000_000, 1_000]
+    assert sizes == [500_000_000, 10_000]
 
 
 def test_a_pause_is_told(operator, stream):
