@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 # The first messages of a run that may grow; a chunk is sent whole to whom reads by chunks.
 PIECE_MESSAGES_MAX: Final = 4_096
 PIECE_OCTETS_MAX: Final = 262_144
+# Taken beside its contents: most of it, where each message was published alone.
+PIECE_OCTETS: Final = 500
 
 
 class Piece:
@@ -18,6 +20,7 @@ class Piece:
 
     `run` is None while their contents are in the log alone, since before the start: they are `logged` there. A run's
     `first_seq` here is its offset. `position` is the commit position with which they are on disk.
+    `octets` is about what it takes in memory.
     """
 
     __slots__ = ("first_seq", "logged", "octets", "offset", "position", "run", "stop", "timestamp_ms")
@@ -39,7 +42,7 @@ class Piece:
         self.timestamp_ms = timestamp_ms
         count = run.count if run is not None else logged.count if logged is not None else 0
         self.stop = offset + count
-        self.octets = run.octets if run is not None else 0
+        self.octets = run.octets + PIECE_OCTETS if run is not None else 0
 
     def extend(self, contents: list[bytes], octets: int, body_octets: int, body_size: int) -> None:
         """Append messages whose seqs follow the last one's."""

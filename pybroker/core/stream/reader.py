@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 # Read from disk at a time for one reader.
 READ_OCTETS: Final = 1_048_576
 # Less if there are so many readers that all of them would have more than this.
-READ_OCTETS_MIN: Final = 65_536
-NODE_READ_OCTETS: Final = 67_108_864
+READ_OCTETS_MIN: Final = 16_384
+NODE_READ_OCTETS: Final = 33_554_432
 # In messages that are delivered together: what a run costs, and a message that is looked into.
 RUN_COST: Final = 4
 FILTER_COST: Final = 8

@@ -133,7 +133,7 @@ class Stream(StreamFacts):
     @property
     def octets_resident(self) -> int:
         """Return the octets of these."""
-        return sum([piece.octets for piece in self.pieces if piece.run is not None])
+        return sum([piece.run.octets for piece in self.pieces if piece.run is not None])
 
     @property
     def memory_octets(self) -> int:

@@ -1,7 +1,7 @@
 """Messages of a stream in memory."""
 
 from pybroker.content_view import body
-from pybroker.core.stream.piece import Piece, piece_of
+from pybroker.core.stream.piece import PIECE_OCTETS, Piece, piece_of
 from pybroker.seq_ranges import SeqRanges
 from tests.core.stream.runs import bodies_run, content
 
@@ -19,7 +19,7 @@ def test_a_piece_grows():
     piece = piece_of(bodies_run(1, b"a"), range(1), 0, 5, 0)
     more = [content(b"b"), content(b"c")]
     piece.extend(more, sum(map(len, more)), 2, 1)
-    assert (piece.stop, piece.last_seq, piece.octets) == (3, 3, piece.run.octets)
+    assert (piece.stop, piece.last_seq, piece.octets) == (3, 3, piece.run.octets + PIECE_OCTETS)
 
 
 def test_without_contents_it_knows_how_many_there_are():

@@ -60,7 +60,7 @@ def test_what_is_not_committed_is_neither_seen_nor_moved(world, log, slow, fill,
 
 
 def test_much_moves_at_once_and_little_after_a_while(world, log, slow, fill, streams, monkeypatch):
-    monkeypatch.setattr(module, "STREAM_OCTETS", 100)
+    monkeypatch.setattr(module, "STREAM_OCTETS", 650)
     fill(slow, b"0")
     world.broker.log_completed(1)
     world.advance(module.MOVE_MS - 1_000)
