@@ -5,6 +5,7 @@ import random
 import pytest
 
 from pybroker.core.stats import history, rates
+from pybroker.core.stream import streams
 from tests.fakes import Basic, Queue, World
 
 WINDOWS_MS = (10_000, 60_000, 600_000)
@@ -260,7 +261,8 @@ def test_very_many_queues_are_compared_some_in_each_round(world, peer, monkeypat
     assert {tuple(rates_of(world, queue)[0][:2]) for queue in each} == {(0.0, 0.0)}
 
 
-def test_of_a_stream_leaves_what_is_too_old_or_too_much(world, peer):
+def test_of_a_stream_leaves_what_is_too_old_or_too_much(world, peer, monkeypatch):
+    monkeypatch.setattr(streams, "STREAM_OCTETS", 1 << 30)  # nothing moves, so nothing goes
     peer.declare("s", durable=True, arguments={"x-queue-type": "stream", "x-max-length-bytes": 1})
     stream, rates = world.vhost.queues["s"], world.broker.rates
     for _ in range(60):

@@ -150,8 +150,11 @@ def small(monkeypatch):
 
 def test_a_browse_shows_what_stays_once_and_in_its_place():
     BrowseMachine.shown = 0
-    run_state_machine_as_test(BrowseMachine, settings=settings(QUICK, max_examples=25))
-    assert BrowseMachine.shown > 10
+    for _ in range(5):  # one time in fifty hardly anybody looks on
+        run_state_machine_as_test(BrowseMachine, settings=settings(QUICK, max_examples=25))
+        if BrowseMachine.shown > 10:
+            return
+    raise AssertionError("nobody looked on")
 
 
 @pytest.mark.slow
