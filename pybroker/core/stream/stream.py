@@ -6,14 +6,17 @@ of what has moved as much as readers may want again soon. Offsets follow from th
 after a crash.
 """
 
+from bisect import bisect_left
 from collections import deque
+from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.core.stream import recover
+from pybroker.core.stream.consumers import StreamConsumers
 from pybroker.core.stream.facts import StreamFacts
 from pybroker.core.stream.piece import PIECE_MESSAGES_MAX, PIECE_OCTETS_MAX, Piece, piece_of
 from pybroker.core.stream.reader import Reader, on_clock
-from pybroker.core.stream.readers import StreamConsumers
 from pybroker.store.streams.memory import MemoryStreamLog
 
 if TYPE_CHECKING:
@@ -359,9 +362,7 @@ class Stream(StreamFacts):
     def movable(self, octets_max: int) -> list[Piece]:
         """Return the oldest pieces that are committed and not in the files yet: one without contents comes alone."""
         found: list[Piece] = []
-        for piece in self.pieces:
-            if piece.offset < self.files.next_offset:
-                continue
+        for piece in islice(self.pieces, self._moved_count(), None):
             if octets_max <= 0 or piece.stop > self.next_offset or (found and piece.run is None):
                 break
             found.append(piece)
@@ -378,7 +379,7 @@ class Stream(StreamFacts):
             self.log.settle_seqs(self.id, piece.first_seq, piece.last_seq)
         self._count(-octets, octets)
         kept = self.streams.cache_octets(self)
-        cached = [piece for piece in self.pieces if piece.stop <= self.files.next_offset]
+        cached = self.pieces[: self._moved_count()]
         have = sum([piece.octets for piece in cached])
         for count, piece in enumerate(cached):
             if have <= kept:
@@ -387,6 +388,10 @@ class Stream(StreamFacts):
             have -= piece.octets
             self._count(0, -piece.octets)
         del self.pieces[: len(cached)]
+
+    def _moved_count(self) -> int:
+        """Return how many pieces are in the files already; with much in memory that is most of them."""
+        return bisect_left(self.pieces, self.files.next_offset, key=attrgetter("offset"))
 
     def _count(self, pending: int, cached: int) -> None:
         self.pending += pending

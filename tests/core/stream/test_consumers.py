@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from pybroker.core.stream.readers import StreamConsumers
+from pybroker.core.stream.consumers import StreamConsumers
 
 
 class One(SimpleNamespace):
