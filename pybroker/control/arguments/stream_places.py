@@ -2,7 +2,7 @@
 
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from pybroker.control.arguments.lookup import find_queue
 from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, BadArguments, Node, Refused
@@ -25,6 +25,9 @@ AGE_MS_MAX: Final = 3_153_600_000_000
 PAUSE_S: Final = 0.001
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 EXPECTED: Final = "OFFSET, a time such as 2026-05-01T12:00, or a time ago such as 1h"
+
+
+T = TypeVar("T")
 
 
 class Place(NamedTuple):
@@ -63,28 +66,28 @@ def find_stream(vhost: "VHost", name: str) -> "Stream":
     return stream
 
 
-def offset_of(node: Node, stream: "Stream", place: Place) -> "Generator[None, None, int]":
-    """Return the offset of a place; times are looked up on disk. Raises Refused: the disk fails."""
+def offset_of(node: Node, stream: "Stream", place: Place, waiting: "T") -> "Generator[T, None, int]":
+    """Return the offset of a place; times are looked up on disk, as `answered` does. Raises Refused: the disk fails."""
     if place.name:
         return {FIRST: stream.first_offset, LAST: stream.last_chunk_offset, NEXT: stream.next_offset}[place.name]
     if place.offset is not None:
         return place.offset if place.offset >= 0 else max(stream.first_offset, stream.next_offset + place.offset)
     now_ms = node.broker.clock.timestamp_ms
     timestamp_ms = place.timestamp_ms if place.timestamp_ms is not None else now_ms - (place.age_ms or 0)
-    return (yield from answered(node, stream, lambda done: stream.find(timestamp_ms, done)))
+    return (yield from answered(node, stream, lambda done: stream.find(timestamp_ms, done), waiting))
 
 
 def answered(
-    node: Node, stream: "Stream", ask: "Callable[[Callable[[Any], None]], None]"
-) -> "Generator[None, None, int]":
-    """Ask a stream's files for an offset; return it, and let others go on meanwhile. Raises Refused: the disk fails."""
+    node: Node, stream: "Stream", ask: "Callable[[Callable[[Any], None]], None]", waiting: "T"
+) -> "Generator[T, None, int]":
+    """Ask a stream's files for an offset and return it; yield `waiting` until then. Raises Refused: the disk fails."""
     found: list[int | BaseException] = []
     ask(found.append)
     while not found:
         if stream.deleted:
             raise Refused(f"stream '{stream.name}' was deleted")
         node.pause(PAUSE_S)
-        yield
+        yield waiting
     answer = found[0]
     if isinstance(answer, BaseException):
         raise Refused(f"the disk fails for stream '{stream.name}': {answer}", EX_TEMPFAIL)

@@ -11,7 +11,7 @@ from pybroker.store.disk import DiskError
 from pybroker.store.streams.chunk_log import ChunkLog
 from pybroker.store.streams.format import segment_name
 from pybroker.store.streams.reader import Read, find_offset, read_runs
-from pybroker.store.streams.recovery import Recovered, recover
+from pybroker.store.streams.recovery import Recovered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,11 +74,6 @@ class StreamLog(ChunkLog):
         self.reports = recovered.reports
         self.cut = recovered.cut
         self.on_damage: Callable[[str], None] = _nobody
-
-    @classmethod
-    def recover(cls, disk: "Disk", stream_id: int, writer: "Worker", reader: "Worker") -> "StreamLog":
-        """Open a stream in the folder of the log, or make it; blocks. Raises DiskError, VersionError."""
-        return cls(disk, writer, reader, recover(disk, stream_id))
 
     @property
     def octets(self) -> int:

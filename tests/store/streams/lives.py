@@ -6,6 +6,7 @@ from functools import cache
 from pybroker.run import Run
 from pybroker.store.streams.folder import STREAMS, folder_name
 from pybroker.store.streams.format import Chunk
+from pybroker.store.streams.recovery import recover
 from pybroker.store.streams.stream_log import StreamLog
 from tests.inline_worker import InlineWorker
 from tests.store.records import content, run_of
@@ -84,7 +85,7 @@ class Life:
     def __init__(self, disk, stream_id=STREAM):
         self.disk = disk
         self.writer, self.reader = InlineWorker(), InlineWorker()
-        self.log = StreamLog.recover(disk, stream_id, self.writer, self.reader)
+        self.log = StreamLog(disk, self.writer, self.reader, recover(disk, stream_id))
         self.damages = []
         self.log.on_damage = self.damages.append
 

@@ -13,7 +13,7 @@ from pybroker.control.arguments.messages import (
     check_body_size,
     conditions,
 )
-from pybroker.control.arguments.stream_places import NAMES, Place, find_stream, offset_of, parse_place
+from pybroker.control.arguments.stream_places import NAMES, find_stream, offset_of, parse_place
 from pybroker.control.spec import EX_DATAERR, EX_USAGE, Arg, BadArguments, Command, Node, VHostArg
 
 if TYPE_CHECKING:
@@ -92,11 +92,11 @@ def run(node: Node, args: Args) -> "Generator[list[dict[str, Any]], None, dict[s
 
 
 def _read(node: Node, args: Args, stream: "Stream") -> "Generator[list[dict[str, Any]], None, None]":
-    start = yield from _offset(node, stream, parse_place(args.start, "--from", NAMES))
+    start = yield from offset_of(node, stream, parse_place(args.start, "--from", NAMES), [])
     stop = None
     if args.to is not None:
         place = parse_place(args.to, "--to")
-        stop = (yield from _offset(node, stream, place)) + (place.offset is not None)
+        stop = (yield from offset_of(node, stream, place, [])) + (place.offset is not None)
     raw = args.format == "raw"
     yield from stream.documents(
         node.broker.users.acting(node.user.name),
@@ -110,18 +110,6 @@ def _read(node: Node, args: Args, stream: "Stream") -> "Generator[list[dict[str,
         raw=raw,
         follow=args.follow,
     )
-
-
-def _offset(node: Node, stream: "Stream", place: Place) -> "Generator[list[Any], None, int]":
-    """Return the offset of a place, and let the caller leave while the disk is asked."""
-    asked = offset_of(node, stream, place)
-    while True:
-        try:
-            next(asked)
-        except StopIteration as end:
-            offset: int = end.value
-            return offset
-        yield []
 
 
 COMMAND = Command(

@@ -1,6 +1,6 @@
 """stream_truncate: remove the messages of a stream that are before an offset or a time."""
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
 from pybroker.control.arguments.stream_places import answered, find_stream, offset_of, parse_place
@@ -9,6 +9,9 @@ from pybroker.humanize import counted
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+# Told while the disk works.
+WAITING: Final = Progress(0, 1)
 
 
 class Args(NamedTuple):
@@ -35,14 +38,14 @@ def check(args: Args) -> None:
 def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     """Move the start of the stream; that is on disk when this returns. Raises Refused."""
     stream = find_stream(find_vhost(node.broker, args.vhost), args.stream)
-    offset = yield from _progress(offset_of(node, stream, parse_place(args.before, "--before")))
+    offset = yield from offset_of(node, stream, parse_place(args.before, "--before"), WAITING)
     if offset > stream.next_offset:
         last = f"its next message has offset {stream.next_offset}"
         raise Refused(f"stream '{stream.name}' has no offset {offset}: {last}")
     offset = max(offset, stream.first_offset)
     count = offset - stream.first_offset
     if not args.dry_run and count:
-        yield from _progress(answered(node, stream, lambda done: stream.truncate(offset, done)))
+        yield from answered(node, stream, lambda done: stream.truncate(offset, done), WAITING)
     what = f"{counted(count, 'message')} {'would go' if args.dry_run else 'removed'}"
     return node.result(
         f"{what}; the first offset {'would be' if args.dry_run else 'is'} {offset}",
@@ -53,17 +56,6 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
         next_offset=stream.next_offset,
         dry_run=args.dry_run,
     )
-
-
-def _progress(work: "Generator[None, None, int]") -> "Generator[Progress, None, int]":
-    """Report progress while the disk works; return what it answers."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            offset: int = end.value
-            return offset
-        yield Progress(0, 1)
 
 
 def _banner(args: Args) -> str:
