@@ -10,7 +10,6 @@ from pamqp import commands
 
 from pybroker.amqp.content_assembler import ContentAssembler
 from pybroker.amqp.publishing import finish_content, open_route
-from pybroker.amqp.reply_queue import NEVER, ReplyQueue
 from pybroker.core.channel.requeue import FEW_BATCHES, give_back
 from pybroker.core.channel.state import ChannelState
 from pybroker.core.channel.throttle import RepliesCause
@@ -18,6 +17,7 @@ from pybroker.core.channel.timed_out import TAG_MAX
 from pybroker.core.events import connections as connection_events
 from pybroker.core.events.cause import because
 from pybroker.core.exchange.trace import Party
+from pybroker.core.peer.reply_queue import NEVER, ReplyQueue
 from pybroker.core.routing.publish import Publisher
 from pybroker.core.topology.removal_steps import remove_unused
 from pybroker.errors import AmqpError, InternalError, PreconditionFailed, UnexpectedFrame
@@ -27,13 +27,13 @@ from pybroker.wire.methods import encode_method, make_method
 if TYPE_CHECKING:
     from pamqp import base
 
-    from pybroker.amqp.reply_queue import Reply, Say, Source
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.channel.confirm import ConfirmLine
     from pybroker.core.channel.receipt import Receipt
     from pybroker.core.channel.timed_out import TimedOutTags
     from pybroker.core.channel.transaction import Transaction
     from pybroker.core.channel.unacked import Batch
+    from pybroker.core.peer.reply_queue import Reply, Say, Source
     from pybroker.core.queue.queue import Queue
     from pybroker.core.topology.removal import Removal
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 from pybroker.amqp.channel import PUBLISH, AmqpChannel
 from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
 from pybroker.amqp.publishing import WORK_MAX, publish_event, share
-from pybroker.amqp.states import END, ENDING, HEADER, RUNNING, accepts, after
+from pybroker.amqp.states import END, HEADER, RUNNING, accepts, after
 from pybroker.core.auth.quota import check_channel
+from pybroker.core.peer.states import ENDING
 from pybroker.core.queue.pause import WithheldError
 from pybroker.core.topology.removal import StillLeavingError
 from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed, UnexpectedFrame

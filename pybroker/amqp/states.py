@@ -4,26 +4,13 @@ The methods are connection's, in pamqp's spelling, and three events that are non
 password, and an end that the broker or the network decides on. The effect of a method is in `methods/connection`.
 """
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from pybroker.core.peer.states import ENDING, State
 from pybroker.errors import ChannelError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-class State(StrEnum):
-    """Of a connection, as list_connections shows it."""
-
-    HEADER = "header"
-    STARTING = "starting"
-    SECURING = "securing"
-    TUNING = "tuning"
-    OPENING = "opening"
-    RUNNING = "running"
-    CLOSING = "closing"
-    CLOSED = "closed"
 
 
 # Asked for with each read: an attribute of an enumeration is looked up by a call.
@@ -49,11 +36,6 @@ NEXT: Final["Mapping[State, Mapping[str, State]]"] = {
     State.CLOSING: {"Connection.CloseOk": State.CLOSED, **_ALWAYS},
     State.CLOSED: {"Connection.Close": State.CLOSED, "Connection.CloseOk": State.CLOSED, END: State.CLOSED},
 }
-
-# The handshake is not over.
-HANDSHAKE: Final = frozenset({State.HEADER, State.STARTING, State.SECURING, State.TUNING, State.OPENING})
-# Nothing but the end of the dialogue counts any more; other methods are discarded.
-ENDING: Final = frozenset({State.CLOSING, State.CLOSED})
 
 
 def accepts(state: State, method: str) -> bool:

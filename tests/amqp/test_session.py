@@ -1,32 +1,14 @@
 """A session's own state: the outbox and its limits, closes from our side, and a lost socket."""
 
-from types import SimpleNamespace
-
 import pytest
 from pamqp import frame
 
-from pybroker.amqp.session import OUTBOX_OCTETS_MAX, REPLY_OCTETS_MAX
+from pybroker.core.peer.session import OUTBOX_OCTETS_MAX, REPLY_OCTETS_MAX
 from pybroker.core.queue.dispatch import POUR_OCTETS_MAX
 from pybroker.run import RUN_OCTETS_MAX
 from tests.fakes import Basic, Channel, FakePeer, Queue, World
 
 # -- who it is --------------------------------------------------------------------------------------------------------
-
-
-def test_it_has_a_name_and_a_pid_of_its_own(world):
-    one, other = world.peer(), world.peer(peer=("192.0.2.1", 5))
-    assert "127.0.0.1:40000 -> 127.0.0.1:5672" == one.session.name
-    assert "192.0.2.1:5 -> 127.0.0.1:5672" == other.session.name
-    epoch = world.broker.epoch
-    assert [f"<pybroker@localhost.{epoch}.{i}.0>" for i in (1, 2)] == [one.session.pid, other.session.pid]
-    assert "unix -> 127.0.0.1" == world.peer(peer=("unix", 0)).session.name
-
-
-def test_the_broker_knows_it_from_the_first_octet_to_the_last(world):
-    peer = world.peer()
-    assert {peer.session.id: peer.session} == world.broker.sessions
-    peer.disconnect()
-    assert {} == world.broker.sessions
 
 
 # -- outbox -----------------------------------------------------------------------------------------------------------
@@ -126,17 +108,6 @@ def test_above_a_mebibyte_of_replies_the_peer_is_not_read_until_it_reads(world, 
     assert session.readable
 
 
-def test_octets_are_counted_in_and_out(world):
-    peer = world.connect()
-    received, sent = peer.session.recv_octets, peer.session.send_octets
-    peer.call(Basic.Qos())
-    assert (received + 19, sent + 12, 0) == (
-        peer.session.recv_octets,
-        peer.session.send_octets,
-        peer.session.send_pend,
-    )
-
-
 def test_a_slow_peer_does_not_hold_up_its_neighbours(world):
     slow = Slow(world)
     fast = world.connect()
@@ -166,21 +137,6 @@ def test_a_lost_socket_gives_everything_back_at_once(world, peer):
     peer.session.peer_gone("gone again")
 
 
-def test_f42_a_session_given_up_by_another_tells_its_own_driver(world):
-    owner, other = world.connect(), world.connect()
-    owner.declare("mine", exclusive=True)
-    owner.session.link = SimpleNamespace(peer_alive=lambda: False)
-    other.send_octets(frame.marshal(Queue.Declare(queue="mine", exclusive=True), 1))
-    assert (True, True) == (owner.session.finished, owner.session.close_now)
-    assert owner.session in world.turn.sessions
-    world.run()
-    assert isinstance(other.next(), Queue.DeclareOk)
-
-
-def test_without_a_driver_a_peer_lives(world, peer):
-    assert peer.session.peer_alive()
-
-
 def test_a_soft_error_closes_one_channel_and_a_hard_one_all(world, peer):
     peer.open(2)
     peer.send(Queue.Declare(queue="nosuch", passive=True), channel=2)
@@ -196,16 +152,6 @@ def test_an_error_names_the_method_that_caused_it(peer: FakePeer):
     peer.send(Basic.Get(queue="nosuch"))
     close = peer.next()
     assert (60, 70) == (close.class_id, close.method_id)
-
-
-def test_a_health_check_that_hangs_up_without_a_word_is_no_warning(world, caplog):
-    caplog.set_level("DEBUG", "pybroker")
-    silent, stutterer = world.peer(), world.peer()
-    silent.disconnect()
-    stutterer.send_octets(b"AM")
-    stutterer.disconnect()
-    said = [(record.levelname, record.getMessage().rpartition(": ")[2]) for record in caplog.records]
-    assert said == [("DEBUG", "no data received"), ("WARNING", "the peer is gone")]
 
 
 def test_what_all_channels_of_a_lost_socket_had_goes_back_to_a_queue_at_once(world, monkeypatch):

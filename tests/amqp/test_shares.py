@@ -4,7 +4,7 @@ import pytest
 from pamqp import frame as pamqp_frame
 
 from pybroker.amqp.publishing import SLOW_MESSAGES
-from pybroker.amqp.session import REPLY_OCTETS_MAX
+from pybroker.core.peer.session import REPLY_OCTETS_MAX
 from pybroker.session import RECEIVE_MS
 from pybroker.tls_facts import TlsFacts
 from tests.fakes import Basic, Confirm, Queue

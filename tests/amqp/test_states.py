@@ -4,7 +4,8 @@ import pytest
 from pamqp import commands
 
 from pybroker.amqp.methods import CONNECTION_METHODS
-from pybroker.amqp.states import BROKER_CLOSES, END, ENDING, HANDSHAKE, NEXT, State, accepts, after
+from pybroker.amqp.states import BROKER_CLOSES, END, NEXT, accepts, after
+from pybroker.core.peer.states import ENDING, HANDSHAKE, State
 from pybroker.errors import ChannelError
 
 PEERS = ("StartOk", "TuneOk", "Open", "Close", "CloseOk", "UpdateSecret")

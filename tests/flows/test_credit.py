@@ -2,8 +2,8 @@
 
 import pytest
 
-from pybroker.amqp.session import REPLY_OCTETS_MAX
 from pybroker.core.channel.throttle import FLOW_SHOWN_MS, JOURNAL, PEER
+from pybroker.core.peer.session import REPLY_OCTETS_MAX
 from pybroker.wire.frame import HEARTBEAT_FRAME
 from tests.fakes import Confirm, FakePeer, Tx, World
 from tests.slow import GatheringLog

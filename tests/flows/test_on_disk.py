@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from pamqp import frame
 
-from pybroker.amqp.session import OUTBOX_OCTETS_MAX
 from pybroker.core.metadata.recovery import delivered, durable_queues, restore
+from pybroker.core.peer.session import OUTBOX_OCTETS_MAX
 from pybroker.core.policy.limits import REJECT_PUBLISH
 from pybroker.store.journal.journal import Journal
 from pybroker.store.recovery.recovery import Recovery

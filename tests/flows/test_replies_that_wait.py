@@ -2,7 +2,7 @@
 
 import pytest
 
-from pybroker.amqp.reply_queue import REPLIES_MAX
+from pybroker.core.peer.reply_queue import REPLIES_MAX
 from tests.fakes import Basic, Channel, Confirm, Connection, Content, Exchange, FakePeer, Queue, Tx, World
 from tests.slow import GatheringLog, SlowDefinitions
 

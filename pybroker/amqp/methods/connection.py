@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import commands
 
-from pybroker.amqp import sasl
-from pybroker.amqp.alive import SHORT_INTERVAL_S
-from pybroker.amqp.log_name import called
-from pybroker.amqp.states import LOGIN_VERDICT, PROTOCOL_HEADER, State, after
+from pybroker.amqp.states import LOGIN_VERDICT, PROTOCOL_HEADER, after
 from pybroker.core.auth.certificate import EXTERNAL
 from pybroker.core.auth.login import Verdict
 from pybroker.core.auth.permissions import check_vhost
 from pybroker.core.auth.quota import check_connection
 from pybroker.core.events import connections as connection_events
+from pybroker.core.peer import sasl
+from pybroker.core.peer.log_name import called
+from pybroker.core.peer.states import State
 from pybroker.core.settings import MESSAGE_OCTETS_CEILING
 from pybroker.errors import (
     AccessRefused,
@@ -169,9 +169,7 @@ def connection_tune_ok(session: "AmqpSession", method: commands.Connection.TuneO
     _check_negotiated("channel_max", method.channel_max, channel_max, 1)
     session.frame_octets_max = method.frame_max
     session.channel_max = method.channel_max
-    session.heartbeat_s = method.heartbeat
-    if 0 < method.heartbeat <= SHORT_INTERVAL_S:
-        session.broker.beating[session] = None
+    session.agree_heartbeat(method.heartbeat)
     session.state = after(session.state, "Connection.TuneOk")
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from hypothesis import given, strategies as st
 
-from pybroker.amqp.reply_queue import NEVER, OCTETS_MAX, REPLIES_MAX, ReplyQueue
+from pybroker.core.peer.reply_queue import NEVER, OCTETS_MAX, REPLIES_MAX, ReplyQueue
 
 kinds = st.sampled_from(["log", "definitions", "behind"])
 

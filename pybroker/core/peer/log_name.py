@@ -3,16 +3,16 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pybroker.amqp.session import AmqpSession
+    from pybroker.core.peer.session import PeerSession
 
 
-def called(session: "AmqpSession") -> str:
+def called(session: "PeerSession") -> str:
     """Return `127.0.0.1:1 -> 127.0.0.1:2 - NAME`, as RabbitMQ writes it; without a name the addresses alone."""
     name = session.client_properties.get("connection_name")
     return f"{session.name} - {name:.256}" if isinstance(name, str) and name else session.name
 
 
-def described(session: "AmqpSession") -> str:
+def described(session: "PeerSession") -> str:
     """Return that with virtual host and user, as far as they are known: for its end."""
     text = called(session)
     if session.vhost is not None:
@@ -20,7 +20,7 @@ def described(session: "AmqpSession") -> str:
     return text if session.user is None else f"{text}, user: '{session.user.name}'"
 
 
-def fields(session: "AmqpSession") -> dict[str, object]:
+def fields(session: "PeerSession") -> dict[str, object]:
     """Return that by the names of the log's fields, as far as it is known."""
     found: dict[str, object] = {"connection": session.name, "connection_pid": session.pid}
     name = session.client_properties.get("connection_name")

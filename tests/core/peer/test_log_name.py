@@ -1,6 +1,6 @@
 import logging
 
-from pybroker.amqp import log_name
+from pybroker.core.peer import log_name
 
 
 def test_a_connection_is_told_by_addresses_name_virtual_host_and_user(world, caplog):

@@ -8,10 +8,10 @@ from pybroker.errors import CommandInvalid, ProtocolSyntaxError
 from pybroker.wire.table import decode_table
 
 if TYPE_CHECKING:
-    from pybroker.amqp.session import AmqpSession
+    from pybroker.core.peer.session import PeerSession
 
 
-def offered(session: "AmqpSession") -> tuple[str, ...]:
+def offered(session: "PeerSession") -> tuple[str, ...]:
     """Return the mechanisms for a peer: EXTERNAL only if TLS has verified a certificate of its own."""
     mechanisms = session.broker.settings.auth_mechanisms
     if EXTERNAL in mechanisms and (session.tls is None or not session.tls.certificate):
@@ -19,7 +19,7 @@ def offered(session: "AmqpSession") -> tuple[str, ...]:
     return mechanisms
 
 
-def check_offered(session: "AmqpSession", mechanism: str) -> None:
+def check_offered(session: "PeerSession", mechanism: str) -> None:
     """Refuse what was not offered. Raises CommandInvalid (503)."""
     if mechanism not in offered(session):
         what = "invalid" if mechanism in AUTH_MECHANISMS else "unknown"

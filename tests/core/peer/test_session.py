@@ -1,0 +1,59 @@
+"""The part of a session that is the same for every protocol: what it is known by, and its end."""
+
+from types import SimpleNamespace
+
+from pamqp import frame
+
+from tests.fakes import Basic, Queue
+
+
+def test_it_has_a_name_and_a_pid_of_its_own(world):
+    one, other = world.peer(), world.peer(peer=("192.0.2.1", 5))
+    assert "127.0.0.1:40000 -> 127.0.0.1:5672" == one.session.name
+    assert "192.0.2.1:5 -> 127.0.0.1:5672" == other.session.name
+    epoch = world.broker.epoch
+    assert [f"<pybroker@localhost.{epoch}.{i}.0>" for i in (1, 2)] == [one.session.pid, other.session.pid]
+    assert "unix -> 127.0.0.1" == world.peer(peer=("unix", 0)).session.name
+
+
+def test_the_broker_knows_it_from_the_first_octet_to_the_last(world):
+    peer = world.peer()
+    assert {peer.session.id: peer.session} == world.broker.sessions
+    peer.disconnect()
+    assert {} == world.broker.sessions
+
+
+def test_octets_are_counted_in_and_out(world):
+    peer = world.connect()
+    received, sent = peer.session.recv_octets, peer.session.send_octets
+    peer.call(Basic.Qos())
+    assert (received + 19, sent + 12, 0) == (
+        peer.session.recv_octets,
+        peer.session.send_octets,
+        peer.session.send_pend,
+    )
+
+
+def test_f42_a_session_given_up_by_another_tells_its_own_driver(world):
+    owner, other = world.connect(), world.connect()
+    owner.declare("mine", exclusive=True)
+    owner.session.link = SimpleNamespace(peer_alive=lambda: False)
+    other.send_octets(frame.marshal(Queue.Declare(queue="mine", exclusive=True), 1))
+    assert (True, True) == (owner.session.finished, owner.session.close_now)
+    assert owner.session in world.turn.sessions
+    world.run()
+    assert isinstance(other.next(), Queue.DeclareOk)
+
+
+def test_without_a_driver_a_peer_lives(world, peer):
+    assert peer.session.peer_alive()
+
+
+def test_a_health_check_that_hangs_up_without_a_word_is_no_warning(world, caplog):
+    caplog.set_level("DEBUG", "pybroker")
+    silent, stutterer = world.peer(), world.peer()
+    silent.disconnect()
+    stutterer.send_octets(b"AM")
+    stutterer.disconnect()
+    said = [(record.levelname, record.getMessage().rpartition(": ")[2]) for record in caplog.records]
+    assert said == [("DEBUG", "no data received"), ("WARNING", "the peer is gone")]
