@@ -114,6 +114,16 @@ choose among them.
 removes the oldest messages before a place. Offsets of the others do not change. The segments that lie before the new
 first offset are removed from disk; the first message that stays may share its segment with others that are not shown
 any more.
+.PP
+.B add_super_stream
+makes an exchange and a stream for each partition. Publishers choose a partition by a hash of a key, or with
+.B \-\-routing\-keys
+by the key. With
+.B \-\-hash\-exchange
+the exchange has the type x\-super\-stream, which hashes as clients of the stream protocol do: publishers of AMQP reach
+the same partition by the same routing key. All is made or nothing, and
+.B delete_super_stream
+deletes all of it.
 .SH BLOCKED PUBLISHERS
 The node stops reading a publishing connection while memory or disk space is short (an alarm), and briefly while its
 messages arrive faster than the node can process them (flow control). Consumers are not affected.

@@ -11,6 +11,7 @@ from pybroker.control.execute import Executor
 from pybroker.control.spec import Refused
 from pybroker.core.events.cause import BROKER
 from pybroker.errors import NotFound
+from pybroker.wire.table import Table
 from tests.control.conftest import FakeDaemon
 from tests.fakes import Exchange, FakePeer, Queue, World
 from tests.slow import SlowDefinitions
@@ -53,6 +54,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "clear_global_parameter": {"name": "g"},
     "set_cluster_name": {"cluster_name": "new"},
     "delete_queue": {"queue_name": "q"},
+    "add_super_stream": {"super_stream": "new"},
+    "delete_super_stream": {"super_stream": "super"},
     "pause_queue": {"queue": "q", "why": "maintenance"},
     "resume_queue": {"queue": "paused"},
     "import_definitions": {},
@@ -160,6 +163,8 @@ class Node:
         peer.send(Queue.Bind(queue="q", exchange="amq.topic", routing_key="k", nowait=True))
         peer.send(Queue.Declare(queue="paused", durable=True, nowait=True))
         peer.send(Queue.Declare(queue="s", durable=True, nowait=True, arguments={"x-queue-type": "stream"}))
+        arguments = Table({"x-super-stream": True})
+        peer.send(Exchange.Declare(exchange="super", durable=True, nowait=True, arguments=arguments))
         self.definitions.completed = self.definitions.commit_position
         for tag in ("t", "paused"):
             peer.consume("paused", tag)

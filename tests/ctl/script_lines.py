@@ -119,6 +119,8 @@ SCRIPT_LINES = """
     stream_status events
     stream_read events
     stream_truncate events --before 1
+    add_super_stream super --partitions 2
+    delete_super_stream super
     pause_queue 'a, b' --why maintenance
     resume_queue 'a, b'
     pause_consumer c --why maintenance

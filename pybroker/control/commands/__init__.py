@@ -164,6 +164,8 @@ PLACES: Final = (
     "streams.stream_status",
     "streams.stream_read",
     "streams.stream_truncate",
+    "streams.add_super_stream",
+    "streams.delete_super_stream",
     # Data
     "data.log_status",
     "data.log_verify",

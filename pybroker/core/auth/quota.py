@@ -145,18 +145,18 @@ def check_channel(broker: "Broker", user: "User") -> None:
         raise NotAllowed(text)
 
 
-def check_queue(vhost: "VHost", name: str) -> None:
-    """Refuse one queue too many in a virtual host; one that exists is no new one [queue.declare].
+def check_queue(vhost: "VHost", name: str, count: int = 1) -> None:
+    """Refuse a queue too many in a virtual host, of `count` new ones that begin with this name [queue.declare].
 
     Nor one too many in the node. Raises PreconditionFailed (406): `cannot declare queue 'q': queue limit in vhost '/'
     (5) is reached`, or `in cluster (5)`.
     """
     limit = _limit(vhost_limits(vhost.broker, vhost.name), QUEUES)
-    if limit is not None and len(vhost.queues) >= limit:
+    if limit is not None and len(vhost.queues) + count > limit:
         text = f"cannot declare queue '{name}': queue limit in vhost '{vhost.name}' ({limit}) is reached"
         raise PreconditionFailed(text)
     limit = vhost.broker.settings.queues_max
-    if limit is not None and sum(len(each.queues) for each in vhost.broker.vhosts.values()) >= limit:
+    if limit is not None and sum(len(each.queues) for each in vhost.broker.vhosts.values()) + count > limit:
         text = f"cannot declare queue '{name}': queue limit in cluster ({limit}) is reached"
         raise PreconditionFailed(text)
 

@@ -14,6 +14,7 @@ from pybroker.core.exchange.headers import HeadersExchange
 from pybroker.core.exchange.modulus_hash import ModulusHashExchange
 from pybroker.core.exchange.random import RandomExchange
 from pybroker.core.exchange.recent_history import RecentHistoryExchange
+from pybroker.core.exchange.super_stream import SuperStreamExchange
 from pybroker.core.exchange.topic import TopicExchange
 from pybroker.core.routing.exchange import Exchange
 
@@ -30,5 +31,6 @@ EXCHANGE_TYPES: Final[dict[str, type[Exchange]]] = {
         RandomExchange,
         RecentHistoryExchange,
         DelayedExchange,
+        SuperStreamExchange,
     )
 }

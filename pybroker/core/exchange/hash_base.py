@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class PickingExchange(Exchange):
-    """`pick` says which of the bindings, in RabbitMQ's order: by routing key, then by what they lead to.
+    """`pick` says which of the bindings, in their order: by routing key, then by what they lead to, as in RabbitMQ.
 
-    A destination that is bound twice has two chances.
+    A type may have another `order`. A destination that is bound twice has two chances.
     """
 
     EXPLAINS: ClassVar[bool] = True
@@ -41,6 +41,11 @@ class PickingExchange(Exchange):
         """Return what `pick` has just returned for these keys."""
         return self.pick(routing_keys, count)
 
+    def order(self, binding: "Binding") -> tuple[Any, ...]:
+        """Return what bindings are sorted by: the order decides which one a hash picks."""
+        _, kind, name, routing_key, arguments = binding.key
+        return routing_key.encode(), kind, name.encode(), arguments
+
     def candidates(
         self,
         routing_keys: "Sequence[str]",
@@ -50,21 +55,15 @@ class PickingExchange(Exchange):
         """Iterate over the one that was picked."""
         lines = self._lines
         place = lines[self.picked(routing_keys, len(lines))][0] if lines else ()
-        return (binding for binding in self._bindings.values() if _place(binding) == place)
+        return (binding for binding in self._bindings.values() if self.order(binding) == place)
 
     def _open_index(self) -> None:
         self._lines: list[tuple[tuple[Any, ...], Target]] = []
 
     def _attach(self, binding: "Binding") -> None:
-        self._lines.append((_place(binding), binding.destination))
+        self._lines.append((self.order(binding), binding.destination))
         self._lines.sort(key=itemgetter(0))
 
     def _detach(self, binding: "Binding") -> None:
-        place = _place(binding)
+        place = self.order(binding)
         self._lines = [line for line in self._lines if line[0] != place]
-
-
-def _place(binding: "Binding") -> tuple[Any, ...]:
-    """Return what RabbitMQ sorts by: the order decides which binding a hash picks."""
-    _, kind, name, routing_key, arguments = binding.key
-    return routing_key.encode(), kind, name.encode(), arguments

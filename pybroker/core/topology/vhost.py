@@ -13,10 +13,11 @@ from pybroker.core.queue import pause
 from pybroker.core.stats.traffic import Traffic
 from pybroker.core.topology.queue_delete import check_queue_delete, purge_queue
 from pybroker.core.topology.removal_steps import remove_queue
+from pybroker.core.topology.super_stream import create_super_stream, delete_super_stream
 from pybroker.log_event import event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from pybroker.core.auth.users import User
     from pybroker.core.broker import Broker
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pybroker.core.routing.binding import Binding, BindingKey, Target
     from pybroker.core.routing.exchange import Exchange
     from pybroker.core.topology.removal import Removal
+    from pybroker.wire.table import Table
 
 log = logging.getLogger("pybroker")
 
@@ -155,6 +157,23 @@ class VHost:
     def queue_to_delete(self, user: "User | None", name: str, *, if_empty: bool, if_unused: bool) -> "Queue | None":
         """Return a queue that a user without a connection may delete now, as `check_queue_delete` says."""
         return check_queue_delete(self, user, None, name, if_empty=if_empty, if_unused=if_unused)
+
+    def create_super_stream(
+        self,
+        user: "User | None",
+        name: str,
+        partitions: "Sequence[tuple[str, str]]",
+        arguments: "Table",
+        cause: "Cause",
+        *,
+        hashed: bool,
+    ) -> int:
+        """Make a super stream for a user without a connection, of these streams and keys; return what to wait for."""
+        return create_super_stream(self, user, name, partitions, arguments, cause, hashed=hashed)
+
+    def delete_super_stream(self, user: "User | None", name: str, cause: "Cause", done: "Callable[[int], None]") -> int:
+        """Delete a super stream, as the function of this name says; return how many messages it had."""
+        return delete_super_stream(self, user, name, cause, done)
 
     def purge_queue(self, user: "User | None", name: str, cause: "Cause") -> int:
         """Purge a queue for a user without a connection; return how many messages it had."""

@@ -16,8 +16,8 @@ ARGUMENTS = {"x_delayed_type": "direct"}
 
 def test_the_table_has_the_types_of_the_specification_and_those_of_the_plugins():
     assert ["direct", "fanout", "headers", "topic"] == [each for each in TYPES if not each.startswith("x-")]
-    plugins = ["x-consistent-hash", "x-delayed-message", "x-modulus-hash", "x-random", "x-recent-history"]
-    assert plugins == [each for each in TYPES if each.startswith("x-")]
+    plugins = ["consistent-hash", "delayed-message", "modulus-hash", "random", "recent-history", "super-stream"]
+    assert [f"x-{name}" for name in plugins] == [each for each in TYPES if each.startswith("x-")]
     assert all(name == each.TYPE for name, each in EXCHANGE_TYPES.items())
 
 

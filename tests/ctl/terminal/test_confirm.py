@@ -9,6 +9,7 @@ DESTROY = {
     "close_all_connections",
     "close_all_user_connections",
     "delete_queue",
+    "delete_super_stream",
     "delete_user",
     "delete_vhost",
     "force_reset",
