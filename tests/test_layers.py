@@ -14,6 +14,7 @@ from tests.sources import ROOT, Source, report, sources
 NOUNS = (
     "run",
     "seq_ranges",
+    "entries_run",
     "message",
     "content_view",
     "body_text",

@@ -1,0 +1,59 @@
+"""EntriesRun: blocks put together, counts, and what it refuses."""
+
+import gc
+from zlib import crc32
+
+import pytest
+
+from pybroker.entries_run import EntriesRun
+from pybroker.run import held
+
+ONE = b"\0\0\0\x03abc"
+TWO = b"\0\0\0\x01d"
+
+
+def run(*blocks: bytes, first_seq: int = 10) -> EntriesRun:
+    return EntriesRun(first_seq, list(blocks), len(blocks), len(blocks), sum(map(len, blocks)), 0)
+
+
+def test_its_data_are_the_blocks() -> None:
+    made = run(ONE, TWO)
+    assert made.crc == crc32(ONE + TWO)
+    assert made.data == ONE + TWO
+    assert made.blocks == [ONE + TWO]
+    assert (made.count, made.entries, made.octets, made.body_octets) == (2, 2, 12, 4)
+
+
+def test_another_one_is_joined() -> None:
+    made = run(ONE)
+    assert made.crc == crc32(ONE)
+    made.join(run(TWO, first_seq=11))
+    assert made.data == ONE + TWO
+    assert made.crc == crc32(ONE + TWO)
+    assert (made.count, made.entries, made.octets, made.body_octets) == (2, 2, 12, 4)
+
+
+def test_bodies_are_exact_for_all() -> None:
+    made = run(ONE, TWO)
+    assert made.body_octets_of(range(2)) == 4
+    assert made.body_octets_of(range(1)) == 2
+
+
+def test_what_it_holds_is_counted() -> None:
+    gc.collect()
+    before = held.octets
+    made = run(ONE)
+    made.join(run(TWO))
+    assert held.octets - before >= made.octets
+    del made
+    gc.collect()
+    assert held.octets == before
+
+
+def test_nobody_takes_it_apart() -> None:
+    made = run(ONE, TWO)
+    made.pack()
+    with pytest.raises(NotImplementedError):
+        made.contents_at(range(1))
+    with pytest.raises(NotImplementedError):
+        made.part(range(1))
