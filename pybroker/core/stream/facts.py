@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pybroker.core.auth.users import User
     from pybroker.core.policy.limits import QueueLimits
-    from pybroker.core.stream.piece import Piece
+    from pybroker.core.stream.pieces import Pieces
     from pybroker.run import Run
     from pybroker.store.streams.chunk_log import ChunkLog
 
@@ -26,8 +26,7 @@ class StreamFacts(Queue):
 
     files: "ChunkLog"
     next_offset: int
-    pending: int
-    pieces: "list[Piece]"
+    pieces: "Pieces"
 
     @property
     def first_offset(self) -> int:
@@ -76,7 +75,7 @@ class StreamFacts(Queue):
     @property
     def octets(self) -> int:
         """Return what its messages take on disk, or will."""
-        return self.files.octets + self.pending
+        return self.files.octets + self.pieces.pending
 
     @property
     def segment_octets_max(self) -> int:

@@ -35,7 +35,7 @@ def _loaded(stream: "Stream", piece: Piece, done: "Callable[[], None]", found: "
         timestamp_ms = max(timestamp_ms, run.arrived_ms + wall_ms)
         offset = piece.offset + before[at] + seq - logged.firsts[at]
         pieces.append(piece_of(run, indexes, offset, 0, timestamp_ms))
-    stream.replace(piece, pieces)
+    stream.pieces.replace(piece, pieces)
     # The log has told of those it cannot read; here they are done with.
     for first, count, _ in logged.without((each.first_seq, each.last_seq) for each in pieces).ranges():
         stream.log.settle_seqs(stream.id, first, first + count - 1)

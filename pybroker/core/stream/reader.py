@@ -1,8 +1,6 @@
 """Reader: where one consumer of a stream is, and what it is to get next, from memory or from the stream's files."""
 
-from bisect import bisect_right
 from collections import deque
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -22,8 +20,6 @@ RUN_COST: Final = 4
 FILTER_COST: Final = 8
 # How long after a read that failed it is tried again.
 RETRY_MS: Final = 1_000
-
-_OFFSET = attrgetter("offset")
 
 
 def on_clock(runs: "list[Run]", clock: "Clock") -> "list[Run]":
@@ -123,10 +119,9 @@ class Reader:
             self._skip_to(offset)
             if offset >= stream.next_offset:
                 return None, 0
-        at = bisect_right(pieces, offset, key=_OFFSET) - 1
-        piece = pieces[at]
-        if offset >= piece.stop:  # the same
-            self._skip_to(pieces[at + 1].offset if at + 1 < len(pieces) else stream.next_offset)
+        piece = pieces.find(offset)
+        if piece is None or piece.offset > offset:  # the same
+            self._skip_to(stream.next_offset if piece is None else piece.offset)
             return self._run_at()
         if piece.run is None or offset >= stream.next_offset:
             return None, 0  # it is brought back first

@@ -6,16 +6,14 @@ of what has moved as much as readers may want again soon. Offsets follow from th
 after a crash.
 """
 
-from bisect import bisect_left
 from collections import deque
-from itertools import islice
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.core.stream import recover
 from pybroker.core.stream.consumers import StreamConsumers
 from pybroker.core.stream.facts import StreamFacts
-from pybroker.core.stream.piece import PIECE_MESSAGES_MAX, PIECE_OCTETS_MAX, Piece, piece_of
+from pybroker.core.stream.piece import piece_of
+from pybroker.core.stream.pieces import Pieces
 from pybroker.core.stream.reader import Reader, on_clock
 from pybroker.store.streams.memory import MemoryStreamLog
 
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.recover import Part, Returned
     from pybroker.core.stream.filter import Filters
     from pybroker.core.stream.offset import OffsetSpec
+    from pybroker.core.stream.piece import Piece
     from pybroker.core.stream.streams import Streams
     from pybroker.run import Run
     from pybroker.store.streams.chunk_log import ChunkLog
@@ -42,20 +41,18 @@ TURN_COST_MAX: Final = 4_096
 
 class Stream(StreamFacts):
     """`first_offset .. next_offset - 1` are the messages that consumers may have; what is up to `end_offset` is not
-    committed yet. `pending` counts the octets of pieces that have not moved. Messages of the start end at
-    `recovered_offset`: they move at once, since one can be read when the contents of all before it are back.
+    committed yet. Messages of the start end at `recovered_offset`: they move at once, since one can be read when the
+    contents of all before it are back.
     """
 
     retains: ClassVar[bool] = True
 
     __slots__ = (
-        "_growing",
         "_has_files",
         "_uncommitted",
         "end_offset",
         "files",
         "next_offset",
-        "pending",
         "pieces",
         "readers",
         "recovered_offset",
@@ -64,16 +61,14 @@ class Stream(StreamFacts):
     consumers: StreamConsumers
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.pieces: list[Piece] = []  # ascending by offset
         self.readers: dict[Consumer, Reader] = {}
         self.files: ChunkLog = MemoryStreamLog()
         self._has_files = False
         self.next_offset = self.end_offset = self.recovered_offset = 0
-        self.pending = 0
         # Commit positions, ascending, and where what is committed with each of them ends.
         self._uncommitted: deque[tuple[int, int]] = deque()
-        self._growing: tuple[Run | None, int] = (None, 0)  # the run of the last piece, and how far that has it
         super().__init__(*args, **kwargs)
+        self.pieces = Pieces(self.streams.count)
         self.streams.open(self)
         self.consumers = StreamConsumers()
 
@@ -81,6 +76,11 @@ class Stream(StreamFacts):
     def streams(self) -> "Streams":
         """Return the owner of what all streams share."""
         return self.vhost.broker.streams
+
+    @property
+    def pending(self) -> int:
+        """Return the octets of what has not moved into its files."""
+        return self.pieces.pending
 
     @property
     def has_files(self) -> bool:
@@ -131,17 +131,21 @@ class Stream(StreamFacts):
     @property
     def messages_resident(self) -> int:
         """Return how many messages have their contents in memory."""
-        return sum([piece.stop - piece.offset for piece in self.pieces if piece.run is not None])
+        return sum([piece.stop - piece.offset for piece in self.pieces.resident])
 
     @property
     def octets_resident(self) -> int:
         """Return the octets of these."""
-        return sum([piece.run.octets for piece in self.pieces if piece.run is not None])
+        return sum([run.octets for run in self._runs])
+
+    @property
+    def _runs(self) -> "list[Run]":
+        return [piece.run for piece in self.pieces if piece.run is not None]
 
     @property
     def memory_octets(self) -> int:
         """Return about what its messages take in memory."""
-        held = sum([piece.run.held_octets for piece in self.pieces if piece.run is not None])
+        held = sum([run.held_octets for run in self._runs])
         return held + sum([run.held_octets for reader in self.readers.values() for run in reader.ahead])
 
     @property
@@ -189,32 +193,13 @@ class Stream(StreamFacts):
 
     def _append(self, run: "Run", indexes: range, position: int) -> None:
         """Extend the last piece if these messages follow there and nobody can have seen it, or begin one."""
-        last, stop = self._growing
-        self._growing = run, indexes.stop
-        pieces = self.pieces
-        piece = pieces[-1] if pieces else None
-        if (
-            last is run
-            and stop == indexes.start
-            and piece is not None
-            and position
-            and piece.position == position
-            and piece.run is not None
-            and piece.run.contents is not None
-            and piece.stop - piece.offset + len(indexes) <= PIECE_MESSAGES_MAX
-            and piece.octets < PIECE_OCTETS_MAX
-        ):
-            contents = run.contents_at(indexes)
-            octets = sum(map(len, contents))
-            piece.extend(contents, octets, run.body_octets_of(indexes), run.body_size)
-            self._count(octets, 0)
-            return
-        timestamp_ms = max(
-            self.vhost.broker.clock.timestamp_ms, piece.timestamp_ms if piece else self.files.timestamp_ms
-        )
-        piece = piece_of(run, indexes, self.end_offset, position, timestamp_ms)
-        pieces.append(piece)
-        self._count(piece.octets, 0)
+        if not self.pieces.grow(run, indexes, position):
+            self.pieces.append(piece_of(run, indexes, self.end_offset, position, self._timestamp_ms()))
+
+    def _timestamp_ms(self) -> int:
+        """Return the time of a chunk that begins now, which is never less than that of the one before."""
+        before_ms = self.pieces[-1].timestamp_ms if self.pieces else self.files.timestamp_ms
+        return max(self.vhost.broker.clock.timestamp_ms, before_ms)
 
     def log_completed(self, position: int) -> bool:
         """Let consumers have what is committed with a position; tell whether nothing else waits."""
@@ -286,7 +271,7 @@ class Stream(StreamFacts):
         offset = max(offset, self.first_offset)
         pieces = self.pieces
         if offset >= self.next_offset or (pieces and pieces[0].offset <= offset and pieces[0].run is not None):
-            done(self._in_memory(offset, octets_max))
+            done(pieces.runs(offset, self.next_offset, octets_max))
         elif pieces and pieces[0].offset <= offset:
             self.look_again(lambda: self.read(offset, octets_max, done))
         else:
@@ -300,20 +285,9 @@ class Stream(StreamFacts):
     @property
     def runs_in_memory(self) -> "Iterator[Run]":
         """Yield the runs that are held in memory, for its readers or until they move."""
-        yield from [piece.run for piece in self.pieces if piece.run is not None]
+        yield from self._runs
         for reader in list(self.readers.values()):
             yield from list(reader.ahead)
-
-    def _in_memory(self, offset: int, octets_max: int) -> "list[Run]":
-        found: list[Run] = []
-        for piece in self.pieces:
-            if octets_max <= 0 or piece.run is None or piece.offset >= self.next_offset:
-                break
-            if piece.stop > offset:
-                run = piece.run
-                found.append(run if piece.offset >= offset else run.part(range(offset - piece.offset, run.count)))
-                octets_max -= found[-1].octets
-        return found
 
     # -- settled, returned: credit alone -------------------------------------------------------------------------------
 
@@ -339,7 +313,7 @@ class Stream(StreamFacts):
     def purge(self) -> int:
         """Drop what is in memory of a deleted stream; one that is there cannot be purged."""
         assert self.deleted
-        self.forget_pieces()
+        self.pieces.forget(self.files.next_offset)
         self.streams.count_readers(-len(self.readers))
         self.readers.clear()
         return 0
@@ -357,58 +331,18 @@ class Stream(StreamFacts):
     def touch(self) -> None:
         """Change nothing: a stream does not expire."""
 
-    # -- pieces that leave the memory ----------------------------------------------------------------------------------
+    # -- moving --------------------------------------------------------------------------------------------------------
 
-    def movable(self, octets_max: int) -> list[Piece]:
+    def movable(self, octets_max: int) -> "list[Piece]":
         """Return the oldest pieces that are committed and not in the files yet: one without contents comes alone."""
-        found: list[Piece] = []
-        for piece in islice(self.pieces, self._moved_count(), None):
-            if octets_max <= 0 or piece.stop > self.next_offset or (found and piece.run is None):
-                break
-            found.append(piece)
-            if piece.run is None:
-                break
-            octets_max -= piece.octets
-        return found
+        return self.pieces.movable(self.files.next_offset, self.next_offset, octets_max)
 
-    def moved(self, pieces: list[Piece]) -> None:
+    def moved(self, pieces: "list[Piece]") -> None:
         """Settle what is in the files; the oldest of it leaves the memory."""
-        octets = 0
         for piece in pieces:
-            octets += piece.octets
             self.log.settle_seqs(self.id, piece.first_seq, piece.last_seq)
-        self._count(-octets, octets)
-        kept = self.streams.cache_octets(self)
-        cached = self.pieces[: self._moved_count()]
-        have = sum([piece.octets for piece in cached])
-        for count, piece in enumerate(cached):
-            if have <= kept:
-                del self.pieces[:count]
-                return
-            have -= piece.octets
-            self._count(0, -piece.octets)
-        del self.pieces[: len(cached)]
-
-    def _moved_count(self) -> int:
-        """Return how many pieces are in the files already; with much in memory that is most of them."""
-        return bisect_left(self.pieces, self.files.next_offset, key=attrgetter("offset"))
-
-    def _count(self, pending: int, cached: int) -> None:
-        self.pending += pending
-        self.streams.count(pending, cached)
-
-    def replace(self, piece: Piece, pieces: list[Piece]) -> None:
-        """Put pieces with contents in the place of one without."""
-        at = self.pieces.index(piece)
-        self.pieces[at : at + 1] = pieces
-        self._count(sum([each.octets for each in pieces]), 0)
-
-    def forget_pieces(self) -> None:
-        """Let everything in memory go: the stream is deleted."""
-        for piece in self.pieces:
-            moved = piece.stop <= self.files.next_offset
-            self._count(0 if moved else -piece.octets, -piece.octets if moved else 0)
-        self.pieces = []
+        self.pieces.moved(pieces)
+        self.pieces.drop(self.files.next_offset, self.streams.cache_octets(self))
 
     # -- after a start -------------------------------------------------------------------------------------------------
 
@@ -421,9 +355,9 @@ class Stream(StreamFacts):
         """Take what the log still has of it: what is in its files already is settled, the rest follows there."""
         recover.restore(self, parts)
 
-    def recovered(self, pieces: list[Piece]) -> None:
+    def recovered(self, pieces: "list[Piece]") -> None:
         """Take what the log still has, behind what is in the files; called once, before anything comes."""
-        self.pieces = pieces
+        self.pieces.restore(pieces)
         if pieces:
             self.next_offset = self.end_offset = self.recovered_offset = pieces[-1].stop
             self.streams.move(self)

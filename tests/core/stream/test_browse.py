@@ -91,7 +91,7 @@ def test_others_go_on_while_the_disk_is_asked(make_stream, world):
         files.run()
 
     assert seen(stream, pause) == [0]
-    stream.pieces.clear()
+    stream.pieces.forget(stream.files.next_offset)
     assert seen(stream, pause) == [0]
     assert module.PAUSE_S in pauses
 
@@ -103,7 +103,7 @@ def test_messages_that_cannot_be_read_are_left_out(make_stream, world, caplog):
     world.run()
     stream.streams.move(stream)
     files.run()
-    stream.pieces.clear()
+    stream.pieces.forget(stream.files.next_offset)
     files.error = DiskError("cannot read", "1.log", 5)
     assert seen(stream, lambda _: files.run()) == seen(stream, lambda _: files.run(), start="tail") == []
     assert "cannot read stream 's'" in caplog.text

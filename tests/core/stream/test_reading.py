@@ -40,7 +40,7 @@ def test_the_disk_is_waited_for(slow, fill, read_all, world):
     world.advance(120_000)
     slow.files.run()
     world.advance(120_000)
-    slow.pieces.clear()
+    slow.pieces.forget(slow.files.next_offset)
     offsets, pauses = read_all(slow, lambda seconds: slow.files.run() if seconds else None)
     assert offsets == [0, 1]
     assert any(pauses)
@@ -50,7 +50,7 @@ def test_a_disk_that_fails_is_raised(slow, fill, read_all, world):
     fill(slow, b"a")
     world.advance(120_000)
     slow.files.run()
-    slow.pieces.clear()
+    slow.pieces.forget(slow.files.next_offset)
     slow.files.error = DiskError("read", "s", 5)
     with pytest.raises(InternalError, match="cannot be read"):
         read_all(slow, lambda seconds: slow.files.run() if seconds else None)

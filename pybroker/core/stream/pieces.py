@@ -1,0 +1,157 @@
+"""Pieces: what of a stream is in memory, or in the node's log alone. It knows neither readers nor files.
+
+They ascend by offset. The first ones are in the stream's files already and stay for readers near the end, the others
+have not moved yet.
+"""
+
+from bisect import bisect_left, bisect_right
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from pybroker.core.stream.piece import PIECE_MESSAGES_MAX, PIECE_OCTETS_MAX, Piece
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pybroker.run import Run
+
+_OFFSET = attrgetter("offset")
+_STOP = attrgetter("stop")
+
+
+class Pieces:
+    """`pending` counts the octets of those that have not moved; `count` is called with what that, and the others, grow.
+
+    Where a method asks for `moved_to`, the stream's files have all below this offset.
+    """
+
+    __slots__ = ("_count", "_growing", "_pieces", "pending")
+
+    def __init__(self, count: "Callable[[int, int], None]") -> None:
+        self._pieces: list[Piece] = []
+        self._count = count
+        self.pending = 0
+        self._growing: tuple[Run | None, int] = (None, 0)  # the run of the last piece, and how far that has it
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def __iter__(self) -> "Iterator[Piece]":
+        return iter(self._pieces)
+
+    def __reversed__(self) -> "Iterator[Piece]":
+        return reversed(self._pieces)
+
+    def __getitem__(self, at: int) -> Piece:
+        return self._pieces[at]
+
+    # -- what others ask -----------------------------------------------------------------------------------------------
+
+    @property
+    def resident(self) -> list[Piece]:
+        """Return those with their contents in memory."""
+        return [piece for piece in self._pieces if piece.run is not None]
+
+    def find(self, offset: int) -> Piece | None:
+        """Return the one with this message, or the first one behind it; None if there is none."""
+        at = bisect_right(self._pieces, offset, key=_STOP)
+        return self._pieces[at] if at < len(self._pieces) else None
+
+    def runs(self, offset: int, stop: int, octets_max: int) -> "list[Run]":
+        """Return runs from the one with a message on, up to `stop` and about so many octets."""
+        found: list[Run] = []
+        for piece in islice(self._pieces, bisect_right(self._pieces, offset, key=_STOP), None):
+            if octets_max <= 0 or piece.run is None or piece.offset >= stop:
+                break
+            found.append(piece.run)
+            octets_max -= piece.run.octets
+        return found
+
+    # -- in ------------------------------------------------------------------------------------------------------------
+
+    def grow(self, run: "Run", indexes: range, position: int) -> bool:
+        """Extend the last one, if these messages follow there and nobody can have seen it; tell whether that was so."""
+        last, stop = self._growing
+        self._growing = run, indexes.stop
+        pieces = self._pieces
+        piece = pieces[-1] if pieces else None
+        if (
+            last is not run
+            or stop != indexes.start
+            or piece is None
+            or not position
+            or piece.position != position
+            or piece.run is None
+            or piece.run.contents is None
+            or piece.stop - piece.offset + len(indexes) > PIECE_MESSAGES_MAX
+            or piece.octets >= PIECE_OCTETS_MAX
+        ):
+            return False
+        contents = run.contents_at(indexes)
+        octets = sum(map(len, contents))
+        piece.extend(contents, octets, run.body_octets_of(indexes), run.body_size)
+        self._counted(octets, 0)
+        return True
+
+    def append(self, piece: Piece) -> None:
+        """Put one behind the others."""
+        self._pieces.append(piece)
+        self._counted(piece.octets, 0)
+
+    def restore(self, pieces: list[Piece]) -> None:
+        """Begin with what a start found, all of it without contents."""
+        self._pieces = pieces
+
+    def replace(self, piece: Piece, pieces: list[Piece]) -> None:
+        """Put some with contents in the place of one without."""
+        at = self._pieces.index(piece)
+        self._pieces[at : at + 1] = pieces
+        self._counted(sum([each.octets for each in pieces]), 0)
+
+    # -- out -----------------------------------------------------------------------------------------------------------
+
+    def movable(self, moved_to: int, stop: int, octets_max: int) -> list[Piece]:
+        """Return the oldest that are not in the files and end at `stop` or before: one without contents comes alone."""
+        found: list[Piece] = []
+        for piece in islice(self._pieces, self._moved_count(moved_to), None):
+            if octets_max <= 0 or piece.stop > stop or (found and piece.run is None):
+                break
+            found.append(piece)
+            if piece.run is None:
+                break
+            octets_max -= piece.octets
+        return found
+
+    def moved(self, pieces: list[Piece]) -> None:
+        """Count those that are in the files now."""
+        octets = sum([piece.octets for piece in pieces])
+        self._counted(-octets, octets)
+
+    def drop(self, moved_to: int, kept_octets: int) -> None:
+        """Let the oldest go of those that moved, until no more octets of them are left."""
+        cached = self._pieces[: self._moved_count(moved_to)]
+        left = sum([piece.octets for piece in cached])
+        gone = 0
+        for piece in cached:
+            if left <= kept_octets:
+                break
+            left -= piece.octets
+            gone += 1
+            self._counted(0, -piece.octets)
+        del self._pieces[:gone]
+
+    def forget(self, moved_to: int) -> None:
+        """Let all go: the stream is deleted."""
+        pieces, self._pieces = self._pieces, []
+        for piece in pieces:
+            moved = piece.stop <= moved_to
+            self._counted(0 if moved else -piece.octets, -piece.octets if moved else 0)
+
+    def _moved_count(self, moved_to: int) -> int:
+        """Return how many are in the files already; with much in memory that is most of them."""
+        return bisect_left(self._pieces, moved_to, key=_OFFSET)
+
+    def _counted(self, pending: int, cached: int) -> None:
+        self.pending += pending
+        self._count(pending, cached)
