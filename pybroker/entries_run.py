@@ -3,9 +3,12 @@
 Entries of the stream protocol stay the octets that they came as: those of one turn are one block, a chunk is a few of
 them, and a client that reads by the same protocol gets them back. An entry is a message (length u32 below 2^31, octets)
 or a sub-batch of several, which may be compressed (1 bit, codec 3 bits, 4 zero bits, messages u16, octets unpacked u32,
-octets u32, octets). Whoever needs contents of AMQP 0-9-1 has them converted.
+octets u32, octets). Readers that need contents of AMQP 0-9-1 have them converted.
+
+The head of a chunk is osiris': clients of the stream protocol read it.
 """
 
+from struct import Struct
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
@@ -16,18 +19,26 @@ if TYPE_CHECKING:
 
 # Of one chunk: its head has 16 bits for the number.
 ENTRIES_MAX: Final = 65_535
+# Of the entries of one chunk: with what is in front of them they are a frame of 1 MiB at most.
+ENTRIES_OCTETS_MAX: Final = 1_040_000
 # In front of a message: its length.
 LENGTH_OCTETS: Final = 4
+# Magic 5 and version 1 | type | entries | messages | timestamp, wall ms | epoch | first offset | crc of the data | data
+# octets | trailer octets | bloom octets and 24 bits; big-endian.
+HEAD: Final = Struct(">BBHIqQQIIII")
+HEAD_MAGIC: Final = 0x51
+EPOCH: Final = 1
 _NAMES: Final = Names("", "", b"\0\0\xce")
 
 
 class EntriesRun(Run):
-    """`count` messages in `entries` entries; `blocks`, put together, are their octets.
+    """`count` messages in `entries` entries; `blocks`, put together, are their octets, of which there are `octets`.
 
-    It is taken as a whole: messages of it have no contents, and it has no parts.
+    It is taken as a whole: messages of it have no contents, and it has no parts. `body_size` is the mean. As a chunk it
+    has a `timestamp_ms`, which is wall time.
     """
 
-    __slots__ = ("_crc", "blocks", "entries")
+    __slots__ = ("_crc", "blocks", "entries", "timestamp_ms")
 
     def __init__(
         self,
@@ -45,7 +56,47 @@ class EntriesRun(Run):
         self.count = count
         self.entries = entries
         self.blocks = blocks
+        self.body_size = bodies // max(1, count)
+        self.timestamp_ms = 0
         self._crc: int | None = None
+
+    @classmethod
+    def of_chunk(
+        cls, first_offset: int, data: bytes, entries: int, count: int, timestamp_ms: int, crc: int
+    ) -> "EntriesRun":
+        """Return a chunk that was read; its `arrived_ms` is wall time."""
+        run = cls(first_offset, [data], entries, count, len(data), timestamp_ms)
+        run.timestamp_ms = timestamp_ms
+        run._crc = crc
+        return run
+
+    def number(self, first_seq: int) -> None:
+        """Give the messages their seqs, which nobody has seen yet."""
+        self.first_seq = first_seq
+
+    def at(self, first_seq: int) -> "EntriesRun":
+        """Return the same messages with other seqs, or with offsets."""
+        run = EntriesRun(first_seq, self.blocks, self.entries, self.count, self.octets, self.arrived_ms, self.origin)
+        run.timestamp_ms = self.timestamp_ms
+        run._crc = self._crc
+        return run
+
+    @property
+    def head(self) -> bytes:
+        """Return the head of the chunk: what clients get is this, and the data."""
+        return HEAD.pack(
+            HEAD_MAGIC,
+            0,
+            self.entries,
+            self.count,
+            self.timestamp_ms,
+            EPOCH,
+            self.first_seq,
+            self.crc,
+            self.octets,
+            0,
+            0,
+        )
 
     @property
     def data(self) -> bytes:
@@ -71,12 +122,13 @@ class EntriesRun(Run):
         self.count += other.count
         self.octets += other.octets
         self.body_octets += other.body_octets
+        self.body_size = self.body_octets // self.count
         self._hold(self.held_octets + other.octets)
         self._crc = None
 
     def body_octets_of(self, indexes: range) -> int:
         """Return about what the bodies at `indexes` have; exact for all of them."""
-        return self.body_octets * len(indexes) // self.count
+        return self.body_octets * len(indexes) // max(1, self.count)
 
     def contents_at(self, indexes: range) -> "NoReturn":
         """Refuse: entries are converted as a whole."""

@@ -50,6 +50,24 @@ def test_what_it_holds_is_counted() -> None:
     assert held.octets == before
 
 
+def test_with_other_seqs_it_has_the_same_messages() -> None:
+    made = run(ONE)
+    made.number(5)
+    made.timestamp_ms = 7
+    other = made.at(0)
+    other.join(run(TWO))
+    assert (made.first_seq, made.data, made.timestamp_ms) == (5, ONE, 7)
+    assert (other.first_seq, other.data, other.timestamp_ms) == (0, ONE + TWO, 7)
+
+
+def test_a_chunk_has_the_head_that_clients_read() -> None:
+    made = EntriesRun.of_chunk(300, ONE + TWO, 2, 2, 1_700_000_000_456, crc32(ONE + TWO))
+    assert made.head == bytes.fromhex("5100 0002 00000002 0000018bcfe569c8 0000000000000001 000000000000012c") + crc32(
+        ONE + TWO
+    ).to_bytes(4) + bytes.fromhex("0000000c 00000000 00000000")
+    assert (made.body_size, made.arrived_ms) == (2, 1_700_000_000_456)
+
+
 def test_nobody_takes_it_apart() -> None:
     made = run(ONE, TWO)
     made.pack()

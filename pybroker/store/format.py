@@ -21,7 +21,9 @@ Little-endian everywhere. Drawn for people in pybroker-store(5).
     FOOTER    footer.py
     DELAY     delay.py
 
-The highest bit of wants says that the messages are transient: there are such in the page log alone.
+The highest bit of wants says that the messages are transient: there are such in the page log, and in streams. The bit
+below says that they are entries of the stream protocol: their octets stand in the place of contents, and the number of
+entries in the place of a content's size; a body's size is the mean. Such a record is kept, and read, as a whole.
 
 A record's crc is CRC-32C of all that follows it, the length too. It starts from `seed`, which follows from the number
 and the id of its log, a random one (log_id.py): octets of another segment or log, or of a message, never pass for ours.
@@ -42,6 +44,7 @@ from typing import Final, NamedTuple
 from google_crc32c import extend, value
 
 from pybroker.content_view import body_size as body_size_of
+from pybroker.entries_run import EntriesRun
 from pybroker.run import Names, Run, RunAttributes
 
 VERSION: Final = 1
@@ -86,6 +89,8 @@ PROVEN_RECORD_OCTETS: Final = RECORD_OCTETS + _U64.size
 DIFFER: Final = 0xFFFFFFFF
 _NO_TTL: Final = 0xFFFFFFFFFFFFFFFF
 _TRANSIENT: Final = 0x80  # beside RunAttributes.wants
+_ENTRIES: Final = 0x40
+_WANTS_AT: Final = 47  # in a PUBLISH
 
 
 class FormatError(Exception):
@@ -217,6 +222,8 @@ def decode_targets(payload: bytes) -> Targets:
 
 def publish(set_id: int, run: Run, indexes: range, arrived_ms: int, seed: int) -> bytes:
     """Return the record of consecutive messages of a run, which reached the queues of `set_id`."""
+    if isinstance(run, EntriesRun):
+        return _publish_entries(set_id, run, arrived_ms, seed)
     contents = run.contents_at(indexes)
     count = len(contents)
     body_size = run.body_size
@@ -259,6 +266,38 @@ def publish(set_id: int, run: Run, indexes: range, arrived_ms: int, seed: int) -
     return _U32.pack(extend(seed, body)) + body
 
 
+def _publish_entries(set_id: int, run: EntriesRun, arrived_ms: int, seed: int) -> bytes:
+    names = run.names.tail[:-1]
+    length = _PUBLISH.size + len(names) + run.octets
+    front = _FRONT_PUBLISH.pack(
+        length,
+        PUBLISH,
+        0,
+        check(length, PUBLISH, seed),
+        set_id,
+        run.count,
+        run.first_seq,
+        arrived_ms,
+        _NO_TTL,
+        0,
+        run.entries,
+        run.body_size,
+        0,
+        0,
+        _ENTRIES,
+    )
+    front += names
+    crc: int = extend(seed, front)
+    for block in run.blocks:
+        crc = extend(crc, block)
+    return b"".join((_U32.pack(crc), front, *run.blocks))
+
+
+def has_entries(payload: bytes) -> bool:
+    """Tell whether a PUBLISH has entries of the stream protocol: it is not taken apart."""
+    return bool(payload[_WANTS_AT] & _ENTRIES)
+
+
 def publish_range(payload: bytes) -> tuple[int, int]:
     """Return the first seq of a PUBLISH, and how many messages it has."""
     _, count, first, _ = _BRIEF.unpack_from(payload)
@@ -293,6 +332,9 @@ def decode_publish(payload: bytes) -> Run:
     _, count, first, arrived_ms, ttl_ms, frame_max, size, body_size, channel, priority, wants = _PUBLISH.unpack_from(
         payload
     )
+    if wants & _ENTRIES:
+        data = payload[names_end(payload) :]
+        return EntriesRun(first, [data], size, count, len(data), arrived_ms)
     split, starts = _starts(payload, count)
     names = _names(payload[_PUBLISH.size : split])
     attributes = _attributes(priority, ttl_ms, wants)

@@ -4,12 +4,16 @@ import random
 
 import pytest
 
+from pybroker.core.channel.receipt import Receipt
 from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.stream.make import make_queue
+from pybroker.core.stream.offset import OffsetSpec
 from pybroker.core.stream.stream import Stream
 from pybroker.store.streams.recovery import recover
 from pybroker.store.streams.stream_log import StreamLog
 from pybroker.wire.table import Table
+from tests.core.stream.test_chunk_reader import ChunkSink
+from tests.entries import entries_run
 from tests.fakes import Basic, Confirm
 from tests.flows.test_on_disk import Life
 from tests.inline_worker import InlineWorker
@@ -40,6 +44,26 @@ class StreamLife(Life):
         for body in bodies:
             self.peer.publish("", "s", body, delivery_mode=2)
         self.log.commit()
+
+    def publish_entries(self, *bodies):
+        """Publish as clients of the stream protocol do; return what a confirm waits for."""
+        receipt = Receipt()
+        self.stream.publish_entries(entries_run(0, *bodies), receipt)
+        self.log.commit()
+        return receipt
+
+    def chunks(self, offset=0):
+        """Return what a new consumer of chunks gets: a head and a body for each message, by offset."""
+        sink = ChunkSink(1 << 20)
+        self.stream.attach(sink, OffsetSpec(offset=offset))
+        self.stream.consumers.add(sink)
+        self.stream.wake()
+        self.world.run()
+        self.answer()
+        sink.cancelled = True
+        self.stream.consumers.remove(sink)
+        self.stream.consumer_left(None)
+        return {first + at: (head, body) for first, bodies, head in sink.got for at, body in enumerate(bodies)}
 
     def read(self, offset="first", prefetch=1_000):
         """Return what a new consumer gets, as bodies by offset."""
@@ -107,6 +131,68 @@ def test_a_crash_between_the_files_and_the_settling_counts_nothing_twice(life):
     life.publish(b"2")
     life.answer()
     assert {2: b"2"} == life.killed().read(2)
+
+
+def test_entries_come_back_as_they_were(life):
+    receipt = life.publish_entries(b"0", b"1")
+    assert not receipt.completed
+    life.answer()
+    assert receipt.completed
+    found = life.chunks()
+    assert [b"0", b"1"] == [body for _, body in found.values()]
+    life.move()
+    life.answer()
+    life.publish_entries(b"2")
+    life.answer()
+    seen = life.chunks()
+    life = life.killed()
+    again = life.chunks()
+    assert found.items() <= again.items()
+    assert [b"0", b"1", b"2"] == [body for _, body in again.values()]
+    assert {offset: body for offset, (_, body) in seen.items()} == {offset: body for offset, (_, body) in again.items()}
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_kills_with_both_kinds(seed):
+    """Confirmed messages are there, once, and a chunk that was read from the files is the same again."""
+    rng = random.Random(seed)
+    life, moved, seen, number = StreamLife(FaultyDisk()), {}, {}, 0
+    for _ in range(6):
+        receipts = []
+        sent = []
+        for _ in range(rng.randrange(30)):
+            what = rng.randrange(6)
+            bodies = [b"%d " % (number + at) + bytes(rng.choice((10, 300))) for at in range(rng.randint(1, 3))]
+            if what < 2:
+                receipts.append((life.publish_entries(*bodies), bodies))
+            elif what == 2:
+                life.publish(*bodies)
+            elif what == 3:
+                life.move()
+            elif what == 4:
+                worker = rng.choice(life.workers)
+                if len(worker):
+                    worker.run()
+                    life.world.run()
+            else:
+                life.answer()
+                seen.update({offset: body for offset, (_, body) in life.chunks().items()})
+            if what < 3:
+                number += len(bodies)
+                sent += bodies
+        stop = life.stream.files.next_offset
+        moved.update({offset: found for offset, found in life.chunks().items() if offset < stop})
+        confirmed = [body for receipt, bodies in receipts if receipt.completed for body in bodies]
+        life = StreamLife(life.disk.crash(rng))
+        assert life.stream.next_offset >= stop
+        entries, contents = life.chunks(), life.read()
+        assert moved.items() <= entries.items()
+        assert seen.items() <= {offset: body for offset, (_, body) in entries.items()}.items()
+        found = {**{offset: body for offset, (_, body) in entries.items()}, **contents}
+        assert sorted(found) == list(range(len(entries) + len(contents)))
+        assert len(found) == life.stream.next_offset
+        assert set(confirmed) <= set(found.values())
+        assert len(set(found.values())) == len(found)
 
 
 @pytest.mark.parametrize("seed", range(25))

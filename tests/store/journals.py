@@ -9,6 +9,7 @@ from pybroker.store.recovery.recovery import Recovery
 from pybroker.store.segments.log_id import find
 from pybroker.store.segments.segment import SegmentFile
 from tests.clock import FakeClock
+from tests.entries import bodies_of, entries_run
 from tests.inline_worker import InlineWorker
 from tests.store.records import rows_from
 
@@ -70,6 +71,12 @@ class Node:
         self.commit_position = self.log.append(run, range(len(contents)), tuple(queues))
         return run
 
+    def publish_entries(self, bodies, queues=(1,)):
+        """Append messages as entries of the stream protocol; return the run."""
+        run = entries_run(self.log.take(len(bodies)), *bodies, arrived_ms=self.clock.now_ms)
+        self.commit_position = self.log.append(run, range(run.count), tuple(queues))
+        return run
+
     def settle(self, run, indexes=None, queue=1):
         self.log.settle(queue, run, range(run.count) if indexes is None else indexes)
 
@@ -107,4 +114,4 @@ class Node:
         got = []
         self.log.fetch(queue, part, got.extend)
         self.work()
-        return {run.first_seq + i: body(run.content(i)) for run, indexes in got for i in indexes}
+        return {run.first_seq + i: bodies_of(run)[i] for run, indexes in got for i in indexes}

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pybroker.core.routing.publish import names_of
+from pybroker.entries_run import EntriesRun
 from pybroker.run import Run, RunAttributes
 from pybroker.store import format as fmt
 from pybroker.store.segments.scan import Record, scan
+from tests.entries import batch, entries_run
 from tests.store.records import PERSISTENT, SEED, content, one_of_each, publish, run_of
 
 U64 = st.integers(0, (1 << 64) - 1)
@@ -119,7 +121,7 @@ ATTRIBUTES = st.builds(
     persistent=st.booleans(),
     priority=st.integers(0, 255),
     ttl_ms=st.none() | st.integers(0, (1 << 32) - 1),
-    wants=st.integers(0, 127),
+    wants=st.integers(0, 63),
 )
 BODIES = st.lists(st.binary(max_size=50), min_size=1, max_size=20) | st.builds(
     lambda body, count: [body] * count, st.binary(max_size=50), st.integers(1, 20)
@@ -207,3 +209,29 @@ def test_a_record_that_is_torn_anywhere_is_none():
                 found = [each for each in scan(torn, 0, SEED) if isinstance(each, Record) and each.offset == 0]
                 # The lost octets may have been zeros: then nothing was lost.
                 assert not found or torn.startswith(octets)
+
+
+def test_entries_have_these_octets():
+    record = fmt.publish(3, entries_run(300, b"one", b"three", arrived_ms=1_700_000_000_000), range(2), 7, SEED)
+    assert record.hex() == (
+        "01a96932420000000300dd9f03000000020000002c010000000000000700000000000000ffffffffffffffff0000000002000000"
+        "04000000000000400000000000036f6e65000000057468726565"
+    )
+
+
+def test_entries_are_read_as_they_were_written():
+    run = entries_run(300, b"one", b"three")
+    run.join(EntriesRun(302, [batch(b"x", b"yy")], 1, 2, len(batch(b"x", b"yy")), 0))
+    payload = fmt.publish(3, run, range(4), 7, SEED)[fmt.RECORD_OCTETS :]
+    assert fmt.has_entries(payload)
+    found = fmt.decode_publish(payload)
+    assert isinstance(found, EntriesRun)
+    assert (found.first_seq, found.count, found.entries, found.data, found.arrived_ms) == (300, 4, 3, run.data, 7)
+    assert (found.octets, found.body_octets, found.body_size) == (run.octets, run.body_octets, run.body_size)
+    assert fmt.publish_range(payload) == (300, 4)
+    assert fmt.publish_messages(payload) == (3, [(300, 4, run.body_size)])
+
+
+def test_contents_are_no_entries():
+    payload = fmt.publish(3, run_of([b"a"]), range(1), 7, SEED)[fmt.RECORD_OCTETS :]
+    assert not fmt.has_entries(payload)

@@ -3,7 +3,7 @@
 The door subclasses it and implements `deliver`; nothing here knows frames.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from pybroker.core.channel.unacked import Batch
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pybroker.core.channel.state import ChannelState
     from pybroker.core.queue.pause import Pause
     from pybroker.core.queue.queue import Queue
+    from pybroker.entries_run import EntriesRun
     from pybroker.run import Entry, Run
 
 # The credit of a consumer without prefetch limit. Auto-ack consumers are bounded by their session's outbox only.
@@ -23,7 +24,10 @@ class Consumer:
     `delivered` counts its messages, and `given_back` those of them that it or the broker gave back, or rejected.
 
     `prefetch` 0 means no limit (AMQP §1.8.3.2 as RabbitMQ reads it: per consumer). Higher `priority` is served first.
+    One that `takes_chunks`, of a stream, gets chunks, and its credit counts them.
     """
+
+    takes_chunks: ClassVar[bool] = False
 
     __slots__ = (
         "active",
@@ -129,6 +133,10 @@ class Consumer:
 
     def deliver(self, run: "Run", indexes: range, deliveries: int, first_tag: int) -> int:
         """Put the messages into the peer's outbox; return how many octets that is."""
+        raise NotImplementedError
+
+    def deliver_chunk(self, run: "EntriesRun", now_ms: int) -> None:
+        """Deliver a chunk of a stream, all of it; this is its credit's use."""
         raise NotImplementedError
 
     def cancelled_by_server(self) -> None:

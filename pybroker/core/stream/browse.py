@@ -7,6 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.queue.browse.browsed import READY, Browsed
+from pybroker.entries_run import EntriesRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -40,7 +41,7 @@ def browse(stream: "StreamFacts", wish: "Wish", pause: "Callable[[float], object
         if not runs:
             # More may be in memory, behind what is damaged on disk.
             offset = next((piece.offset for piece in stream.pieces if piece.offset > offset), end)
-        yield from messages_of(runs, offset, end)
+        yield from messages_of(runs, max(offset, stream.first_offset), end)
         offset = behind(runs, offset)
         yield None
 
@@ -53,7 +54,7 @@ def _backwards(stream: "StreamFacts", before: int, pause: "Callable[[float], obj
         offset = first
         while offset < before:
             runs = yield from _read(stream, offset, pause)
-            found.extendleft(messages_of(runs, offset, before))
+            found.extendleft(messages_of(runs, max(offset, stream.first_offset), before))
             offset = behind(runs, offset)
             if not runs:
                 break
@@ -88,6 +89,8 @@ def read(
 def messages_of(runs: "list[Run]", first: int, stop: int) -> "Iterator[Browsed]":
     """Yield the messages of runs that have one of these offsets."""
     for run in runs:
+        if isinstance(run, EntriesRun):
+            continue
         for index in range(max(0, first - run.first_seq), min(run.count, stop - run.first_seq)):
             yield Browsed(0, run, index, 0)
 

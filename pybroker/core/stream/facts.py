@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pybroker.core.auth.users import User
     from pybroker.core.policy.limits import QueueLimits
-    from pybroker.core.stream.pieces import Pieces
+    from pybroker.core.stream.pieces.pieces import Pieces
     from pybroker.run import Run
     from pybroker.store.streams.chunk_log import ChunkLog
 
@@ -34,7 +34,9 @@ class StreamFacts(Queue):
         raise NotImplementedError
 
     def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
-        """Call `done` with runs from an offset on, as far as consumers may have them. Their `first_seq` is an offset.
+        """Call `done` with runs from the one with an offset on, as far as consumers may have them.
+
+        They are chunks, or become one: each read gives the same. Their `first_seq` is an offset.
 
         The first one may begin later, where messages are gone; none are left if there are no runs.
         """

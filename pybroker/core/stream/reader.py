@@ -3,6 +3,8 @@
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from pybroker.entries_run import EntriesRun
+
 if TYPE_CHECKING:
     from pybroker.clock import Clock
     from pybroker.core.channel.consumer import Consumer
@@ -78,6 +80,10 @@ class Reader:
         run, start = self._run_at()
         if run is None:
             return 0
+        if isinstance(run, EntriesRun):
+            self._pass(run)
+            self.skipped += run.count - start
+            return RUN_COST
         each = 1 if self.filters is None else FILTER_COST
         stop = min(run.count, start + min(credit, max(1, cost_max // each)))
         indexes = range(start, stop)
@@ -90,6 +96,16 @@ class Reader:
             self.stream.count_delivered(len(span))
             self.consumer.dispatch(run, span, 0, now_ms)
         return max(RUN_COST, each * len(indexes))
+
+    def _taken(self, found: "list[Run]") -> "list[Run]":
+        """Return runs that were read from the files as they are delivered."""
+        return on_clock(found, self.stream.vhost.broker.clock)
+
+    def _pass(self, run: "Run") -> None:
+        """Go on behind a run that is done with."""
+        self.next_offset = run.first_seq + run.count
+        if self.ahead and self.ahead[0] is run:
+            self.ahead.popleft()
 
     def _run_at(self) -> "tuple[Run | None, int]":
         """Return the run with the next message and its index there; None: it is not there, or not there yet."""
@@ -150,7 +166,7 @@ class Reader:
             stream.look_again(stream.wake)
             return
         if found:
-            self.ahead.extend(on_clock(found, stream.vhost.broker.clock))
+            self.ahead.extend(self._taken(found))
         elif self.next_offset == offset:
             # Nothing there can be read: it is damaged up to what is in memory, or written next.
             pieces = stream.pieces

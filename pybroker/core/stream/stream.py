@@ -9,11 +9,12 @@ after a crash.
 from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pybroker.core.stream import recover
+from pybroker.core.stream.chunk_reader import ChunkReader
 from pybroker.core.stream.consumers import StreamConsumers
 from pybroker.core.stream.facts import StreamFacts
-from pybroker.core.stream.piece import piece_of
-from pybroker.core.stream.pieces import Pieces
+from pybroker.core.stream.pieces import recover
+from pybroker.core.stream.pieces.piece import piece_of, piece_of_entries
+from pybroker.core.stream.pieces.pieces import Pieces
 from pybroker.core.stream.reader import Reader, on_clock
 from pybroker.store.streams.memory import MemoryStreamLog
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from pybroker.core.queue.recover import Part, Returned
     from pybroker.core.stream.filter import Filters
     from pybroker.core.stream.offset import OffsetSpec
-    from pybroker.core.stream.piece import Piece
+    from pybroker.core.stream.pieces.piece import Piece
     from pybroker.core.stream.streams import Streams
+    from pybroker.entries_run import EntriesRun
     from pybroker.run import Run
     from pybroker.store.streams.chunk_log import ChunkLog
 
@@ -173,10 +175,28 @@ class Stream(StreamFacts):
 
     def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:  # noqa: ARG002 - it waits already
         """Append messages, which are in the log, transient ones too; consumers have them once they are on disk."""
-        log, n = self.log, len(indexes)
-        position = log.commit_position
+        position = self.log.commit_position
+        # Extend the last piece if these messages follow there and nobody can have seen it, or begin one.
+        if not self.pieces.grow(run, indexes, position):
+            self.pieces.append(piece_of(run, indexes, self.end_offset, position, self._timestamp_ms()))
+        self._published(len(indexes), position)
+
+    def publish_entries(self, run: "EntriesRun", receipt: "Receipt") -> None:
+        """Append entries of a stream client, which get their seqs here; the receipt learns what to wait for."""
+        log, n = self.log, run.count
+        run.number(log.take(n))
+        position = log.append(run, range(n), (self.id,))
+        receipt.wait(log, position)
+        if not self.pieces.join(run, position):
+            self.pieces.append(piece_of_entries(run, self.end_offset, position, self._timestamp_ms()))
+        traffic = self.vhost.traffic
+        traffic.publish_in += n
+        traffic.publish_out += n
+        self._published(n, position)
+
+    def _published(self, n: int, position: int) -> None:
+        """Let consumers have so many messages once a position is committed; 0: at once."""
         self.published += n
-        self._append(run, indexes, position)
         self.end_offset += n
         if not position:
             self.next_offset = self.end_offset
@@ -188,13 +208,8 @@ class Stream(StreamFacts):
                 self._uncommitted.append((position, self.end_offset))
                 self.streams.uncommitted[self] = None
             if self.readers:
-                log.want(position)
+                self.log.want(position)
         self.streams.appended(self)
-
-    def _append(self, run: "Run", indexes: range, position: int) -> None:
-        """Extend the last piece if these messages follow there and nobody can have seen it, or begin one."""
-        if not self.pieces.grow(run, indexes, position):
-            self.pieces.append(piece_of(run, indexes, self.end_offset, position, self._timestamp_ms()))
 
     def _timestamp_ms(self) -> int:
         """Return the time of a chunk that begins now, which is never less than that of the one before."""
@@ -216,7 +231,8 @@ class Stream(StreamFacts):
 
     def attach(self, consumer: "Consumer", spec: "OffsetSpec", filters: "Filters | None" = None) -> None:
         """Have a new consumer begin there; called before it is added to `consumers`."""
-        reader = self.readers[consumer] = Reader(self, consumer, self._begin(spec), filters)
+        kind = ChunkReader if consumer.takes_chunks else Reader
+        reader = self.readers[consumer] = kind(self, consumer, self._begin(spec), filters)
         self.streams.count_readers(1)
         if reader.next_offset is None:
             clock = self.vhost.broker.clock
@@ -264,7 +280,7 @@ class Stream(StreamFacts):
         self.streams.again.append(call)
 
     def read(self, offset: int, octets_max: int, done: "Found") -> None:
-        """Call `done` with runs from an offset on, as far as consumers may have them; their seqs are offsets.
+        """Call `done` with runs from the one with an offset on, as far as consumers may have them; seqs are offsets.
 
         The first one may begin later, where messages are gone; none are left if there are no runs.
         """

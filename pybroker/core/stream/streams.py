@@ -9,14 +9,14 @@ from functools import partial
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.stream.load import load
+from pybroker.core.stream.pieces.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.core.broker import Broker
     from pybroker.core.policy.limits import QueueLimits
-    from pybroker.core.stream.piece import Piece
+    from pybroker.core.stream.pieces.piece import Piece
     from pybroker.core.stream.stream import Stream
     from pybroker.store.streams.chunk_log import ChunkLog
 

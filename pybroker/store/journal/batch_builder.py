@@ -144,8 +144,8 @@ class BatchBuilder:
                 records.append(fmt.settle(groups, seed))
             if delayed:
                 records.append(encode_delay(delayed, seed))
-        body = b"".join(records)
-        octets = fmt.batch_header(commit_position, segment.newest_ms, len(records), len(body), seed) + body
+        size = sum(map(len, records))
+        octets = b"".join((fmt.batch_header(commit_position, segment.newest_ms, len(records), size, seed), *records))
         for target, run, indexes in published:
             segment.publish(target, run, indexes)
         for queue_id, deliveries, pairs in groups:

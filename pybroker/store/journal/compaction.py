@@ -96,8 +96,21 @@ class _Writing:
         elif record.type == fmt.PUBLISH:
             set_id, messages = fmt.publish_messages(record.payload)
             first, last = messages[0][0], messages[-1][0] + messages[-1][1] - 1
-            alive = self._alive[self._targets[set_id]].between(first, last)
+            target = self._targets[set_id]
+            alive = self._alive[target].between(first, last)
             if not alive.count:
+                return
+            whole = alive.count == last - first + 1
+            if not whole and fmt.has_entries(record.payload):
+                # It is not taken apart: what is settled of it is known, and stays.
+                more = SeqRanges()
+                more.add(first, last - first + 1, messages[0][2])
+                settled = more.without((start, start + count - 1) for start, count, _ in alive.ranges())
+                self._alive[target] = merge([self._alive[target], settled])
+                whole = True
+            if whole:
+                self.index.add(first, self._at)
+                self._add(fmt.record(fmt.PUBLISH, record.payload, self._seed))
                 return
             run = fmt.decode_publish(record.payload)
             indexes = [range(start - first, start - first + count) for start, count in _joined(alive)]

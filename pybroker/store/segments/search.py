@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 class _Joined:
     """Records that become one run, and which of its seqs are wanted: first, stop, first, stop ..."""
 
-    __slots__ = ("_kind", "_octets", "_payloads", "_split", "_wanted", "first_seq", "next_seq")
+    __slots__ = ("_alone", "_kind", "_octets", "_payloads", "_split", "_wanted", "first_seq", "next_seq")
 
     def __init__(self, payload: bytes, first: int, count: int) -> None:
         self._kind = fmt.kind_of(payload)
+        self._alone = fmt.has_entries(payload)
         self._payloads = [payload]
         self._split = fmt.names_end(payload)
         self._octets = len(payload) - self._split
@@ -37,6 +38,7 @@ class _Joined:
         """Append the next record, if it fits."""
         if (
             first != self.next_seq
+            or self._alone
             or first + count - self.first_seq > RUN_MESSAGES_MAX
             or self._octets + len(payload) - self._split > RUN_OCTETS_MAX
             or fmt.kind_of(payload) != self._kind

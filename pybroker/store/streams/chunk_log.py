@@ -54,7 +54,7 @@ class ChunkLog:
         raise NotImplementedError
 
     def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
-        """Give runs from an offset on, or from where the first message behind it is; none at the end."""
+        """Give runs from the one with an offset on, or from the first one behind it; none at the end."""
         raise NotImplementedError
 
     def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]") -> None:

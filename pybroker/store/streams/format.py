@@ -11,13 +11,14 @@ Little-endian, but for the head of a chunk. Drawn for people in pybroker-store(5
               6 zeros | last seq u64
     head      0x51 u8 | type u8 | entries u16 | messages u32 | timestamp, wall ms i64 | epoch u64 | first offset u64 |
               crc of the data u32 | data octets u32 | 0 u32 | 0 u32                                       (big-endian)
-    data      the payload of a PUBLISH (store/format.py) with the offset as first seq, in chunks of kind 1
+    data      of kind 0: entries of the stream protocol (entries_run.py)
+              of kind 1: the payload of a PUBLISH (store/format.py) with the offset as first seq
     index     point (32) | point | ...
     point     offset u64 | timestamp, wall ms i64 | position u64 | flags u32 | crc u32
 
 The crc of a chunk's guard is CRC-32C of all in front of the data, that of the data is CRC-32 as zlib has it: the head
-and the data are what clients of the stream protocol get. Bloom and trailer are empty so far. Kind 2 is a gap: a repair
-puts it in place of messages that were damaged, and it has no data. No other kind is written.
+and the data of kind 0 are what clients of the stream protocol get. Bloom and trailer are empty so far. Kind 2 is a gap:
+it stands for messages that are lost, and has no data. No other kind is written.
 CRC-32C of chunks and points starts from a seed that follows from the log id, a random one, and the stream's id: octets
 of another stream, or of a message, never pass for ours. `check` follows from the sizes and the seed: it makes looking
 for a chunk behind damage cheap.
@@ -34,7 +35,8 @@ from zlib import crc32
 
 from google_crc32c import extend, value
 
-from pybroker.store.format import RECORD_OCTETS, FormatError, check_version, publish
+from pybroker.entries_run import EPOCH, HEAD, HEAD_MAGIC, EntriesRun
+from pybroker.store.format import RECORD_OCTETS, FormatError, check_version, decode_publish, publish
 
 if TYPE_CHECKING:
     from pybroker.run import Run
@@ -49,10 +51,10 @@ FRONT_OCTETS: Final = GUARD_OCTETS + HEAD_OCTETS  # of a chunk, in front of its 
 POINT_OCTETS: Final = 32
 # No chunk is larger: what claims to be is damaged. A content is at most a message of 128 MiB and its frames.
 DATA_OCTETS_MAX: Final = (1 << 28) - 1
-# Kinds of chunks: contents as AMQP 0-9-1 has them, and messages that are lost.
+# Kinds of chunks: entries as stream clients have them, contents as AMQP 0-9-1 has them, and messages that are lost.
+ENTRIES: Final = 0
 CONTENTS: Final = 1
 GAP: Final = 2
-EPOCH: Final = 1
 # Flags of a meta, a chunk, a point.
 DELETED: Final = 1
 BEGINS: Final = 1
@@ -66,12 +68,10 @@ _OFFSET_DIGITS: Final = 20
 _SEED: Final = Struct("<IQ")
 _HEADER: Final = Struct("<8sHHIQQQq12x")
 _GUARD: Final = Struct("<IIBBBxH6xQ")  # behind its crc
-_HEAD: Final = Struct(">BBHIqQQIIII")
 _U32: Final = Struct("<I")
 _POINT: Final = Struct("<QqQI")
-_HEAD_MAGIC: Final = 0x51  # of osiris, whose clients read it: magic 5, version 1
-# A guard from its trailer octets on, as far as it is always alike.
-_MAYBE: Final = re.compile(rb"(?s)(?=\0{5}[\x01\x02].\0..\0{6})")
+# A guard from its trailer octets on, as far as it is always alike, and the first octets of the head.
+_MAYBE: Final = re.compile(rb"(?s)(?=\0{5}[\0-\x02].\0..\0{6}.{8}\x51\0)")
 _MAYBE_AT: Final = 8
 
 
@@ -140,6 +140,7 @@ class Front(NamedTuple):
     first_offset: int
     messages: int
     timestamp_ms: int
+    entries: int
 
     @property
     def next_offset(self) -> int:
@@ -191,9 +192,12 @@ def point_seed(log_id: int, stream_id: int, first_offset: int) -> int:
     return started
 
 
-def encode_chunk(chunk: Chunk, seed: int, *, begins: bool) -> tuple[bytes, "memoryview[int]"]:
+def encode_chunk(chunk: Chunk, seed: int, *, begins: bool) -> tuple[bytes, "bytes | memoryview[int]"]:
     """Return the front of a chunk, and its data."""
     run = chunk.run
+    if isinstance(run, EntriesRun):
+        entries = run.data
+        return _front(ENTRIES, BEGINS if begins else 0, chunk.last_seq, run.head, len(entries), seed), entries
     record = publish(0, run, range(run.count), chunk.timestamp_ms, 0)
     data = memoryview(record)[RECORD_OCTETS:]
     flags = BEGINS if begins else 0
@@ -206,8 +210,17 @@ def encode_gap(first_offset: int, count: int, last_seq: int, timestamp_ms: int, 
     return _front(GAP, BEGINS if begins else 0, last_seq, _head(0, count, timestamp_ms, first_offset, b""), 0, seed)
 
 
+def decode_chunk(front: Front, data: bytes) -> "Run":
+    """Return the run of a chunk that is no gap. Its `arrived_ms` is wall time."""
+    if front.kind == CONTENTS:
+        return decode_publish(data)
+    return EntriesRun.of_chunk(
+        front.first_offset, data, front.entries, front.messages, front.timestamp_ms, front.data_crc
+    )
+
+
 def _head(entries: int, count: int, timestamp_ms: int, first_offset: int, data: "bytes | memoryview[int]") -> bytes:
-    return _HEAD.pack(_HEAD_MAGIC, 0, entries, count, timestamp_ms, EPOCH, first_offset, crc32(data), len(data), 0, 0)
+    return HEAD.pack(HEAD_MAGIC, 0, entries, count, timestamp_ms, EPOCH, first_offset, crc32(data), len(data), 0, 0)
 
 
 def _front(kind: int, flags: int, last_seq: int, head: bytes, octets: int, seed: int) -> bytes:
@@ -223,11 +236,11 @@ def decode_front(octets: bytes, at: int, seed: int) -> Front | None:
     data_octets, trailer, bloom, kind, flags, check, last_seq = _GUARD.unpack_from(octets, at + 4)
     if check != _check(data_octets, seed) or trailer or bloom or data_octets > DATA_OCTETS_MAX:
         return None
-    if kind not in {CONTENTS, GAP}:
+    if kind not in {ENTRIES, CONTENTS, GAP}:
         return None
     if extend(seed, octets[at + 4 : end]) != _U32.unpack_from(octets, at)[0]:
         return None
-    _, _, _, count, timestamp_ms, _, first_offset, data_crc, _, _, _ = _HEAD.unpack_from(octets, at + GUARD_OCTETS)
+    _, _, entries, count, timestamp_ms, _, first_offset, data_crc, _, _, _ = HEAD.unpack_from(octets, at + GUARD_OCTETS)
     return Front(
         FRONT_OCTETS + data_octets,
         kind,
@@ -238,6 +251,7 @@ def decode_front(octets: bytes, at: int, seed: int) -> Front | None:
         first_offset,
         count,
         timestamp_ms,
+        entries,
     )
 
 

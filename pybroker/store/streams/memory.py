@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
+from pybroker.entries_run import EntriesRun
 from pybroker.store.streams.chunk_log import ChunkLog
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class MemoryStreamLog(ChunkLog):
         done(None)
 
     def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
-        """Give runs from an offset on. Their `arrived_ms` is wall time."""
+        """Give runs from the one with an offset on. Their `arrived_ms` is wall time."""
         offset = max(offset, self.first_offset)
         at = max(0, bisect_right(self._chunks, offset, key=lambda chunk: chunk.run.first_seq) - 1)
         found: list[Run] = []
@@ -61,9 +62,9 @@ class MemoryStreamLog(ChunkLog):
             if octets_max <= 0:
                 break
             if run.first_seq + run.count > offset:
-                part = run.part(range(max(0, offset - run.first_seq), run.count))
-                part.arrived_ms = timestamp_ms
-                found.append(part)
+                copy = run.at(run.first_seq) if isinstance(run, EntriesRun) else run.part(range(run.count))
+                copy.arrived_ms = timestamp_ms
+                found.append(copy)
                 octets_max -= run.octets
         done(found)
 

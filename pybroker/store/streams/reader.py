@@ -6,10 +6,9 @@ Damage is reported and passed over, never raised; a disk that cannot read raises
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pybroker.store.format import decode_publish
 from pybroker.store.sectors import Sectors
 from pybroker.store.streams.cursor import Cursor
-from pybroker.store.streams.format import CONTENTS, segment_name
+from pybroker.store.streams.format import GAP, decode_chunk, segment_name
 from pybroker.store.streams.index import Index
 from pybroker.store.streams.tail import lost
 from pybroker.store.streams.writer import POINT_DISTANCE_OCTETS
@@ -35,7 +34,7 @@ class Read(NamedTuple):
 
 
 def read_runs(folder: "Folder", place: "Place", offset: int, octets_max: int) -> Read:
-    """Return messages from `offset` on, about as many octets as asked for and no more than the segment has.
+    """Return messages from the chunk with `offset` on, about as many octets as asked for and no more than are there.
 
     Raises DiskError.
     """
@@ -44,7 +43,7 @@ def read_runs(folder: "Folder", place: "Place", offset: int, octets_max: int) ->
     with _opened(folder, place, lambda point: point.offset <= offset) as (cursor, expected):
         octets = 0
         for front in _fronts(folder, place, cursor, expected, offset, reports):
-            if front.next_offset <= offset or front.kind != CONTENTS:
+            if front.next_offset <= offset or front.kind == GAP:
                 continue
             if runs and octets + front.octets > octets_max:
                 break
@@ -54,10 +53,7 @@ def read_runs(folder: "Folder", place: "Place", offset: int, octets_max: int) ->
                 first = max(front.first_offset, offset)
                 reports.append(_report(folder, place, cursor.position, front.octets, first, front.next_offset))
                 continue
-            run = decode_publish(data)
-            if front.first_offset < offset:
-                run = run.part(range(offset - front.first_offset, run.count))
-            runs.append(run)
+            runs.append(decode_chunk(front, data))
             octets += front.octets
             # The next one is likely to be as large: then it would be read once more.
             if octets + front.octets > octets_max:

@@ -132,9 +132,10 @@ class StreamLog(ChunkLog):
     # -- read ----------------------------------------------------------------------------------------------------------
 
     def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
-        """Read runs, the first of which begins at `offset`, or the next one that is there; about so many octets.
+        """Read runs, the first of which has `offset`, or is the next one that is there; about so many octets.
 
-        `done` gets at least one, none at the end, or a DiskError. Their `arrived_ms` is wall time.
+        They are chunks as they were written, so each read gives the same. `done` gets at least one, none at the end, or
+        a DiskError. Their `arrived_ms` is wall time.
         """
         offset = max(offset, self.first_offset)
         if self._deleted or offset >= self.next_offset:

@@ -10,7 +10,7 @@ from pybroker.store.disk import DiskError
 from pybroker.store.format import FormatError, VersionError
 from pybroker.store.sectors import Sectors
 from pybroker.store.streams.cursor import PIECE_OCTETS, Cursor
-from pybroker.store.streams.format import CONTENTS, HEADER_OCTETS, SYNCED, Header, Point, segment_name
+from pybroker.store.streams.format import GAP, HEADER_OCTETS, SYNCED, Header, Point, segment_name
 from pybroker.store.streams.index import Index
 from pybroker.store.streams.writer import Active
 
@@ -181,7 +181,7 @@ class _Scan:
         if front.begins and position > HEADER_OCTETS:
             tail.doubt = position
         tail.found = True
-        tail.messages += front.messages if front.kind == CONTENTS else 0
+        tail.messages += front.messages if front.kind != GAP else 0
         tail.active.note(Point(front.first_offset, front.timestamp_ms, position), self._seed)
         tail.end = position + front.octets
         tail.next_offset = front.next_offset

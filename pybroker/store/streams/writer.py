@@ -8,6 +8,7 @@ goes on in a new segment, behind the last octets that were on disk before.
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pybroker.entries_run import EntriesRun
 from pybroker.store.disk import DiskError
 from pybroker.store.streams.folder import Folder, first_offsets, remove_files, remove_stream, unlink
 from pybroker.store.streams.format import (
@@ -296,4 +297,5 @@ def _fitting(chunks: list[Chunk], at: int, room: int) -> int:
 
 def _octets(chunk: Chunk) -> int:
     """Return about how many octets a chunk takes, rather more."""
-    return chunk.run.octets + SIZE_OCTETS * chunk.run.count + AROUND_OCTETS
+    run = chunk.run
+    return run.octets + AROUND_OCTETS + (0 if isinstance(run, EntriesRun) else SIZE_OCTETS * run.count)

@@ -5,12 +5,16 @@ import errno
 import pytest
 
 from pybroker.content_view import body
+from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.stream.offset import OffsetSpec
 from pybroker.store.disk import DiskError
+from tests.entries import entries_run
 
 
 class Sink:
     """A consumer that takes everything, as far as it has credit."""
+
+    takes_chunks = False
 
     cancelled = False
     unacked = 0
@@ -155,3 +159,11 @@ def test_the_place_of_a_consumer_that_has_left_is_not_looked_for_again(world, sl
     slow.files.run()
     world.advance(1_000)
     assert (slow.files.jobs, world.broker.streams.again) == ([], [])
+
+
+def test_entries_are_passed_over(world, stream, fill, attach):
+    stream.publish_entries(entries_run(0, b"0"), NO_RECEIPT)
+    fill(stream, b"1")
+    sink = attach(stream, OffsetSpec(offset=0))
+    world.run()
+    assert sink.got == [(1, b"1")]

@@ -11,6 +11,7 @@ from pybroker.run import PLAIN_ATTRIBUTES
 from pybroker.wire.table import Table
 from tests.core.stream.runs import content, run_of
 from tests.core.stream.test_streams import Gated
+from tests.entries import bodies_of, entries_run
 
 
 def read(stream, offset, octets_max=1_000_000):
@@ -69,13 +70,59 @@ def test_publishes_of_one_batch_are_one_piece(world, stream):
     assert (stream.next_offset, stream.end_offset) == (2, 3)
 
 
+def test_entries_of_one_batch_are_one_piece(world, stream):
+    world.broker.log = log = Gated()
+    receipt = Receipt()
+    stream.publish_entries(entries_run(0, b"0", b"1"), receipt)
+    stream.publish_entries(entries_run(0, b"2"), receipt)
+    assert (log.appended, receipt.position) == ([(1, 2, (stream.id,)), (3, 1, (stream.id,))], 1)
+    (piece,) = stream.pieces
+    assert (piece.offset, piece.stop, piece.first_seq, piece.last_seq) == (0, 3, 1, 3)
+    assert (piece.run.first_seq, bodies_of(piece.run), piece.octets) == (0, [b"0", b"1", b"2"], stream.pending)
+    assert piece.run.timestamp_ms == piece.timestamp_ms == world.clock.timestamp_ms
+    assert (stream.next_offset, stream.end_offset, stream.published) == (0, 3, 3)
+    world.broker.log_completed(1)
+    assert stream.next_offset == 3
+    stream.publish_entries(entries_run(0, b"3"), receipt)
+    assert [(piece.offset, piece.stop) for piece in stream.pieces] == [(0, 3), (3, 4)]
+    assert world.vhost.traffic.total("publish_in") == 4
+
+
+def test_entries_and_contents_are_in_pieces_of_their_own(world, stream, fill):
+    world.broker.log = Gated()
+    stream.publish_entries(entries_run(0, b"0"), NO_RECEIPT)
+    fill(stream, b"1")
+    stream.publish_entries(entries_run(0, b"2"), NO_RECEIPT)
+    assert [(piece.offset, piece.stop) for piece in stream.pieces] == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_a_chunk_of_entries_does_not_become_too_large(world, stream):
+    world.broker.log = Gated()
+    for size in (600_000, 400_000, 100_000):
+        stream.publish_entries(entries_run(0, bytes(size)), NO_RECEIPT)
+    for _ in range(2):
+        stream.publish_entries(entries_run(0, *[b""] * 40_000), NO_RECEIPT)
+    assert [piece.stop - piece.offset for piece in stream.pieces] == [2, 40_001, 40_000]
+
+
+def test_entries_are_read_whole(world, stream):
+    stream.publish_entries(entries_run(0, b"0", b"1"), NO_RECEIPT)
+    world.broker.streams.move(stream)
+    stream.publish_entries(entries_run(0, b"2", b"3"), NO_RECEIPT)
+    for offset, bodies in ((0, [b"0", b"1"]), (1, [b"0", b"1"]), (3, [b"2", b"3"])):
+        found = []
+        stream.read(offset, 1_000_000, found.append)
+        ((run,),) = found
+        assert (run.first_seq, bodies_of(run)) == (offset - offset % 2, bodies)
+
+
 def test_reading_it_all(world, stream, fill):
     fill(stream, b"0", b"1")
     world.broker.streams.move(stream)
     assert read(stream, 0) == [(0, b"0"), (1, b"1")]
     fill(stream, b"2", b"3")
-    assert read(stream, 1) == [(1, b"1")]
-    assert read(stream, 3) == [(3, b"3")]
+    assert read(stream, 1) == [(0, b"0"), (1, b"1")]
+    assert read(stream, 3) == [(2, b"2"), (3, b"3")]
     assert read(stream, 4) == []
     assert read(stream, -5) == [(0, b"0"), (1, b"1")]
 

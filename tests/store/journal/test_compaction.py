@@ -6,6 +6,7 @@ from pybroker.store.disk import Disk
 from pybroker.store.format import segment_number
 from pybroker.store.journal import maintenance
 from pybroker.store.journal.log_stats import figures
+from pybroker.store.tools.scrub import Scrub, scrub_log
 from tests.store.journals import Node
 
 
@@ -94,3 +95,31 @@ def test_a_damaged_segment_is_left_as_it_is_and_told_of(disk, tmp_path):
         node.tick(61_000)
     assert spoilt == path.read_bytes()
     assert 1 == len([text for text in node.unreadable if "not compacted" in text])
+
+
+def test_entries_of_which_something_lives_stay_whole(disk, monkeypatch):
+    monkeypatch.setattr(maintenance, "COMPACT_OCTETS", 1_000_000)
+    node = Node(disk, largest=30_000)
+    expected = {}
+    for i in range(60):
+        bodies = [bytes([i, j]) * 25 for j in range(20)]
+        run = node.publish_entries(bodies)
+        node.commit()
+        if i % 10:
+            node.settle(run)
+        else:
+            node.settle(run, range(5))
+            expected |= dict(enumerate(bodies[5:], run.first_seq + 5))
+        node.commit()
+    monkeypatch.setattr(maintenance, "COMPACT_OCTETS", 2_000)
+    for _ in range(30):
+        node.tick(61_000)
+    assert figures(node.log)["compacted"]
+    assert expected == node.bodies(sorted(expected))
+    again = Node(disk)
+    assert sorted(expected) == again.live()
+    assert expected == again.bodies(again.live())
+    scrub = Scrub()
+    for _ in scrub_log(disk, scrub):
+        pass
+    assert scrub.damage == []

@@ -8,6 +8,7 @@ from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.segments.scan import Damaged, Record, scan
 from pybroker.store.segments.search import Search
+from tests.entries import bodies_of, entries_run
 from tests.store.records import SEED, content, publish, run_of
 
 
@@ -143,3 +144,10 @@ def test_records_that_are_out_of_order_are_found_in_order():
         found = search(records, *[(each, each) for each in wanted])
         assert bodies(found) == [content(b"%d" % each) for each in wanted]
         assert all(isinstance(run, Run) for run, _ in found)
+
+
+def test_entries_come_whole_with_those_that_are_wanted():
+    records = [publish(entries_run(1, b"a", b"b", b"c")), publish(entries_run(4, b"d")), *singles(1, 5)]
+    found = search(records, (2, 3), (4, 5))
+    assert told(found) == [(1, 3, range(1, 3)), (4, 1, range(1)), (5, 1, range(1))]
+    assert [bodies_of(run) for run, _ in found[:2]] == [[b"a", b"b", b"c"], [b"d"]]

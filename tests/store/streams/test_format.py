@@ -1,12 +1,14 @@
 """The octets of a stream's files: they never change, and nothing else passes for them."""
 
 import random
+import zlib
 
 import pytest
 
 from pybroker.store.format import FormatError, VersionError, decode_publish
 from pybroker.store.streams import format as fmt
 from pybroker.store.streams.format import Chunk, Header, Point
+from tests.entries import entries, entries_run
 from tests.store.records import run_of
 
 LOG_ID, STREAM = 0xE90C4, 7
@@ -46,6 +48,36 @@ def test_a_chunk_has_these_octets():
     )
 
 
+def entries_octets(*, begins=True):
+    run = entries_run(300, b"one", b"three")
+    run.timestamp_ms = 1_700_000_000_456
+    return b"".join(fmt.encode_chunk(Chunk(run, 1_301, run.timestamp_ms), SEED, begins=begins))
+
+
+def test_a_chunk_of_entries_has_these_octets():
+    assert entries_octets().hex() == (
+        "48ba9ca2100000000000000000000100ace4000000000000150500000000000051000002000000020000018bcfe569c800000000"
+        "00000001000000000000012ceef118b3000000100000000000000000000000036f6e65000000057468726565"
+    )
+
+
+def test_a_chunk_of_entries_is_read_back():
+    octets = b"12345" + entries_octets()
+    front = fmt.decode_front(octets, 5, SEED)
+    data = octets[5 + fmt.FRONT_OCTETS :]
+    assert front == fmt.Front(
+        len(octets) - 5, fmt.ENTRIES, 16, zlib.crc32(data), True, 1_301, 300, 2, 1_700_000_000_456, 2
+    )
+    run = fmt.decode_chunk(front, data)
+    assert (run.first_seq, run.count, run.data, run.timestamp_ms) == (
+        300,
+        2,
+        entries(b"one", b"three"),
+        1_700_000_000_456,
+    )
+    assert run.head == octets[5 + fmt.GUARD_OCTETS : 5 + fmt.FRONT_OCTETS]
+
+
 def test_a_gap_has_these_octets():
     assert fmt.encode_gap(300, 5, 1_301, 1_700_000_000_456, SEED, begins=True).hex() == (
         "40a7c1e3000000000000000000020100bce4000000000000150500000000000051000000000000050000018bcfe569c800000000"
@@ -67,7 +99,7 @@ def test_a_chunk_is_read_back():
     octets = b"12345" + chunk_octets()
     front = fmt.decode_front(octets, 5, SEED)
     assert front == fmt.Front(
-        len(octets) - 5, fmt.CONTENTS, front.data_octets, front.data_crc, True, 1_301, 300, 2, 1_700_000_000_456
+        len(octets) - 5, fmt.CONTENTS, front.data_octets, front.data_crc, True, 1_301, 300, 2, 1_700_000_000_456, 2
     )
     assert front.next_offset == 302
     run = decode_publish(octets[5 + fmt.FRONT_OCTETS :])

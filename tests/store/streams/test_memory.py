@@ -5,6 +5,7 @@ import pytest
 from pybroker.store.streams.format import Chunk
 from pybroker.store.streams.memory import MemoryStreamLog
 from tests.core.stream.runs import bodies_run
+from tests.entries import bodies_of, entries_run
 
 
 @pytest.fixture
@@ -25,6 +26,18 @@ def offsets(log, offset, octets_max=1_000):
     return [run.first_seq + index for run in call(log.read, offset, octets_max) for index in range(run.count)]
 
 
+def test_a_chunk_is_the_same_each_time():
+    made = MemoryStreamLog()
+    made.append([Chunk(bodies_run(0, b"a"), 1, 100), Chunk(entries_run(1, b"b", b"c"), 3, 200)], 1_000, lambda _: None)
+    for _ in range(2):
+        runs = call(made.read, 0, 1_000)
+        assert [(run.first_seq, run.arrived_ms, bodies_of(run)) for run in runs] == [
+            (0, 100, [b"a"]),
+            (1, 200, [b"b", b"c"]),
+        ]
+        runs[0].arrived_ms = runs[1].arrived_ms = 7
+
+
 def test_facts(log):
     assert (log.first_offset, log.next_offset, log.last_seq, log.timestamp_ms, log.last_chunk_offset) == (
         0,
@@ -40,7 +53,8 @@ def test_facts(log):
 
 def test_reading(log):
     assert offsets(log, 0) == [0, 1, 2]
-    assert offsets(log, 1, 1) == [1]
+    assert offsets(log, 1, 1) == [0, 1]
+    assert offsets(log, 2) == [2]
     assert offsets(log, 3) == []
 
 
@@ -61,7 +75,7 @@ def test_retention(log, octets_max, oldest_ms, first):
 
 def test_truncation_is_exact(log):
     assert call(log.truncate, 1) is None
-    assert offsets(log, 0) == [1, 2]
+    assert offsets(log, 0) == [0, 1, 2]
     call(log.truncate, 0)
     assert log.first_offset == 1
     call(log.truncate, 99)

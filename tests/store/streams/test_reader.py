@@ -6,6 +6,7 @@ from pybroker.run import RunAttributes
 from pybroker.store.streams.format import Chunk, index_name, segment_name
 from pybroker.store.streams.reader import find_offset, read_runs
 from pybroker.store.streams.segments import Place
+from tests.entries import entries_run
 from tests.store.faulty_disk import FaultyDisk
 from tests.store.records import run_of
 from tests.store.streams.lives import START_MS, Life, contents, expected, timestamp
@@ -28,7 +29,7 @@ def place(life):
 def test_from_any_offset_on(life):
     for offset in range(MESSAGES):
         found = read_runs(life.log._folder, place(life), offset, 1 << 20)
-        assert contents(found.runs) == expected(offset, MESSAGES)
+        assert contents(found.runs, offset) == expected(offset, MESSAGES)
         assert (found.next_offset, found.reports) == (MESSAGES, [])
 
 
@@ -71,8 +72,22 @@ def test_a_run_is_as_it_was_published():
     assert (found.names, found.attributes, found.first_seq, found.count) == (run.names, attributes, 0, 3)
     assert (found.channel, found.frame_octets_max, found.arrived_ms) == (9, 4_096, START_MS)
     assert (found.body_octets, found.body_size, found.octets) == (4, -1, run.octets)
-    (part,) = life.ask("read", 1, 1)
-    assert (part.first_seq, part.count, part.body_octets) == (1, 2, 3)
+    (again,) = life.ask("read", 1, 1)
+    assert (again.first_seq, again.contents_at(range(3))) == (0, found.contents_at(range(3)))
+
+
+def test_entries_are_as_they_were_published():
+    life = Life(FaultyDisk())
+    run = entries_run(0, b"a", b"bcd", b"")
+    run.join(entries_run(3, b"e"))
+    run.timestamp_ms = START_MS
+    life.log.append([Chunk(run, 5, START_MS)], 1_000, lambda error: None)
+    life.run()
+    for offset in (0, 3):
+        (found,) = life.ask("read", offset, 1)
+        assert (found.head, found.data) == (run.head, run.data)
+        assert (found.first_seq, found.count, found.entries, found.octets) == (0, 4, 4, 21)
+        assert (found.timestamp_ms, found.arrived_ms) == (START_MS, START_MS)
 
 
 def test_damage_is_passed_over_and_told(life):
@@ -91,8 +106,9 @@ def test_damage_is_passed_over_and_told(life):
 
 def test_a_chunk_that_is_all_gone_is_passed_over_and_told(life):
     octets = life.folder.read_file(segment_name(0))
-    start = octets.index(expected(29, 30)[29]) + len(expected(29, 30)[29])
-    end = octets.index(expected(44, 45)[44]) + len(expected(44, 45)[44])
+    # Behind the end of the frame.
+    start = octets.index(expected(29, 30)[29]) + len(expected(29, 30)[29]) + 1
+    end = octets.index(expected(44, 45)[44]) + len(expected(44, 45)[44]) + 1
     life.folder.damage(segment_name(0), start, bytes(end - start))
     found = read_runs(life.log._folder, place(life), 0, 1 << 20)
     assert contents(found.runs) == expected(0, 30) | expected(45, MESSAGES)

@@ -131,7 +131,7 @@ class World:
         if isinstance(found, BaseException):
             assert isinstance(found, DiskError)
             return
-        messages = contents(found)
+        messages = contents(found, at)
         if messages:
             first, stop = min(messages), max(messages) + 1
             assert first >= at

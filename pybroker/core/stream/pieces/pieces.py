@@ -9,7 +9,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from pybroker.core.stream.piece import PIECE_MESSAGES_MAX, PIECE_OCTETS_MAX, Piece
+from pybroker.core.stream.pieces.piece import PIECE_MESSAGES_MAX, PIECE_OCTETS_MAX, Piece
+from pybroker.entries_run import ENTRIES_MAX, ENTRIES_OCTETS_MAX, EntriesRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ _STOP = attrgetter("stop")
 class Pieces:
     """`pending` counts the octets of those that have not moved; `count` is called with what that, and the others, grow.
 
-    Where a method asks for `moved_to`, the stream's files have all below this offset.
+    The stream's files have all below the offset `moved_to`.
     """
 
     __slots__ = ("_count", "_growing", "_pieces", "pending")
@@ -94,6 +95,24 @@ class Pieces:
         self._counted(octets, 0)
         return True
 
+    def join(self, run: EntriesRun, position: int) -> bool:
+        """Extend the last one by entries, if nobody can have seen it and it is not too large; tell whether it was."""
+        self._growing = None, 0
+        pieces = self._pieces
+        piece = pieces[-1] if pieces else None
+        if piece is None or not position or piece.position != position:
+            return False
+        mine = piece.run
+        if (
+            not isinstance(mine, EntriesRun)
+            or mine.entries + run.entries > ENTRIES_MAX
+            or mine.octets + run.octets > ENTRIES_OCTETS_MAX
+        ):
+            return False
+        piece.join(run)
+        self._counted(run.octets, 0)
+        return True
+
     def append(self, piece: Piece) -> None:
         """Put one behind the others."""
         self._pieces.append(piece)
@@ -104,9 +123,18 @@ class Pieces:
         self._pieces = pieces
 
     def replace(self, piece: Piece, pieces: list[Piece]) -> None:
-        """Put some with contents in the place of one without."""
+        """Put some with contents in the place of one without.
+
+        Entries come as a whole: if there are more than that had, the next ones have them no more.
+        """
         at = self._pieces.index(piece)
-        self._pieces[at : at + 1] = pieces
+        stop = pieces[-1].stop if pieces else piece.stop
+        behind = at + 1
+        while behind < len(self._pieces) and self._pieces[behind].stop <= stop:
+            behind += 1
+        if behind < len(self._pieces):
+            self._pieces[behind].begin_at(stop)
+        self._pieces[at:behind] = pieces
         self._counted(sum([each.octets for each in pieces]), 0)
 
     # -- out -----------------------------------------------------------------------------------------------------------

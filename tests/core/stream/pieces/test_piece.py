@@ -1,7 +1,7 @@
 """Messages of a stream in memory."""
 
 from pybroker.content_view import body
-from pybroker.core.stream.piece import PIECE_OCTETS, Piece, piece_of
+from pybroker.core.stream.pieces.piece import PIECE_OCTETS, Piece, piece_of
 from pybroker.seq_ranges import SeqRanges
 from tests.core.stream.runs import bodies_run, content
 

@@ -5,7 +5,8 @@ from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from pybroker.core.stream.piece import Piece, piece_of
+from pybroker.core.stream.pieces.piece import Piece, piece_of, piece_of_entries
+from pybroker.entries_run import EntriesRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,10 @@ def _loaded(stream: "Stream", piece: Piece, done: "Callable[[], None]", found: "
         at = bisect_right(logged.firsts, seq) - 1
         timestamp_ms = max(timestamp_ms, run.arrived_ms + wall_ms)
         offset = piece.offset + before[at] + seq - logged.firsts[at]
-        pieces.append(piece_of(run, indexes, offset, 0, timestamp_ms))
+        if not isinstance(run, EntriesRun):
+            pieces.append(piece_of(run, indexes, offset, 0, timestamp_ms))
+        elif not indexes.start:
+            pieces.append(piece_of_entries(run, offset, 0, timestamp_ms))
     stream.pieces.replace(piece, pieces)
     # The log has told of those it cannot read; here they are done with.
     for first, count, _ in logged.without((each.first_seq, each.last_seq) for each in pieces).ranges():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pybroker.core.stream.piece import Piece, piece_of
-from pybroker.core.stream.pieces import Pieces
+from pybroker.core.stream.pieces.piece import Piece, piece_of
+from pybroker.core.stream.pieces.pieces import Pieces
 from pybroker.seq_ranges import SeqRanges
 from tests.core.stream.runs import bodies_run, content
 

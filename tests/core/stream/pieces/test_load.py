@@ -1,8 +1,8 @@
 """Contents that come back from the log; those that do not leave a gap."""
 
 from pybroker.seq_ranges import SeqRanges
+from tests.core.stream.pieces.test_recover import Kept
 from tests.core.stream.runs import bodies_run
-from tests.core.stream.test_recover import Kept
 
 
 def test_what_cannot_be_read_leaves_a_gap_and_is_settled(world, make_stream):

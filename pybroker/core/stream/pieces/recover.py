@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.stream.piece import Piece
+from pybroker.core.stream.pieces.piece import Piece
 from pybroker.seq_ranges import SeqRanges, merge
 
 if TYPE_CHECKING:

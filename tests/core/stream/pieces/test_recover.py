@@ -3,13 +3,15 @@
 import pytest
 
 from pybroker.content_view import body
-from pybroker.core.stream import recover, streams
+from pybroker.core.stream import streams
+from pybroker.core.stream.pieces import recover
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.streams.format import Chunk
 from pybroker.store.streams.memory import MemoryStreamLog
 from tests.core.stream.conftest import SlowFiles
 from tests.core.stream.runs import bodies_run
 from tests.core.stream.test_streams import Gated
+from tests.entries import bodies_of, entries_run
 
 
 class Kept(Gated):
@@ -95,3 +97,20 @@ def test_what_a_start_found_moves_on_though_little_comes(world, make_stream, fil
     for _ in range(3):
         files.run()
     assert (files.next_offset, [piece.offset for piece in stream.pieces]) == (3, [3])
+
+
+def test_entries_come_back_whole(world, make_stream, files, monkeypatch):
+    monkeypatch.setattr(recover, "LOGGED_MESSAGES_MAX", 2)
+    runs = [entries_run(12, b"c", b"d", b"e", b"f", b"g"), entries_run(17, b"h"), bodies_run(18, b"i")]
+    world.broker.log = log = Kept(runs)
+    stream = make_stream(files)
+    stream.restore([(0, False, ranges((12, 7)))], 0)
+    assert (stream.next_offset, files.next_offset, files.last_seq, list(stream.pieces)) == (9, 9, 18, [])
+    assert sorted(log.settled) == [(stream.id, 12, 16), (stream.id, 17, 17), (stream.id, 18, 18)]
+    found = []
+    files.read(2, 1_000, found.append)
+    assert [(run.first_seq, bodies_of(run)) for run in found[0]] == [
+        (2, [b"c", b"d", b"e", b"f", b"g"]),
+        (7, [b"h"]),
+        (8, [b"i"]),
+    ]

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
+from pybroker.entries_run import EntriesRun
 from pybroker.run import Run
 from pybroker.store.streams.format import Chunk
 
@@ -51,6 +52,20 @@ class Piece:
         self.stop += len(contents)
         self.octets += octets
 
+    def begin_at(self, offset: int) -> None:
+        """Leave out messages below an offset, of one without contents."""
+        if offset > self.offset:
+            assert self.logged is not None
+            self.logged.pop_front(offset - self.offset)
+            self.offset, self.first_seq = offset, self.logged.first_seq
+
+    def join(self, run: EntriesRun) -> None:
+        """Append entries whose seqs follow the last one's."""
+        assert isinstance(self.run, EntriesRun)
+        self.run.join(run)
+        self.stop += run.count
+        self.octets += run.octets
+
     @property
     def last_seq(self) -> int:
         """Return the seq of the last message in the node's log."""
@@ -68,3 +83,10 @@ def piece_of(run: Run, indexes: range, offset: int, position: int, timestamp_ms:
     mine = run.part(indexes)
     first_seq, mine.first_seq = mine.first_seq, offset
     return Piece(offset, mine, first_seq, position, timestamp_ms)
+
+
+def piece_of_entries(run: EntriesRun, offset: int, position: int, timestamp_ms: int) -> Piece:
+    """Return entries, whose seqs are those of the node's log, as a piece that begins at an offset."""
+    mine = run.at(offset)
+    mine.timestamp_ms = timestamp_ms
+    return Piece(offset, mine, run.first_seq, position, timestamp_ms)

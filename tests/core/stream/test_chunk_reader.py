@@ -1,0 +1,141 @@
+"""Consumers that take chunks: whole, in order, as many as they have credit for."""
+
+import errno
+
+import pytest
+
+from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.stream.offset import OffsetSpec
+from pybroker.core.stream.pieces.piece import piece_of_entries
+from pybroker.store.disk import DiskError
+from pybroker.store.streams.format import Chunk
+from pybroker.store.streams.memory import MemoryStreamLog
+from tests.core.stream.test_reader import Sink
+from tests.entries import bodies_of, entries_run
+
+
+class ChunkSink(Sink):
+    """A consumer that takes chunks."""
+
+    takes_chunks = True
+
+    def deliver_chunk(self, run, _now_ms):
+        self.left -= 1
+        self.got.append((run.first_seq, bodies_of(run), run.head))
+
+
+@pytest.fixture
+def attach(world):
+    def attach(stream, spec, credit=100):
+        sink = ChunkSink(credit)
+        stream.attach(sink, spec)
+        stream.consumers.add(sink)
+        stream.wake()
+        world.run()
+        return sink
+
+    return attach
+
+
+def publish(stream, *bodies):
+    stream.publish_entries(entries_run(0, *bodies), NO_RECEIPT)
+
+
+def got(sink):
+    return [(offset, *bodies) for offset, bodies, _ in sink.got]
+
+
+def test_chunks_come_whole_from_the_files_and_from_memory(world, slow, attach):
+    publish(slow, b"0", b"1")
+    world.broker.streams.move(slow)
+    slow.files.run()
+    publish(slow, b"2")
+    sink = attach(slow, OffsetSpec(offset=1))
+    slow.files.run()
+    world.run()
+    assert got(sink) == [(0, b"0", b"1"), (2, b"2")]
+    assert (slow.readers[sink].lag, slow.readers[sink].skipped, slow.delivered) == (0, 0, 3)
+
+
+def test_a_chunk_is_the_same_whether_it_has_moved_or_not(world, slow, attach):
+    publish(slow, b"0", b"1")
+    sink = attach(slow, OffsetSpec(offset=0))
+    world.clock.advance(5_000)
+    world.broker.streams.move(slow)
+    slow.files.run()
+    slow.pieces.forget(slow.files.next_offset)
+    again = attach(slow, OffsetSpec(offset=0))
+    slow.files.run()
+    world.run()
+    assert sink.got == again.got != []
+
+
+def test_credit_counts_chunks(world, stream, attach):
+    for body in (b"0", b"1", b"2"):
+        publish(stream, body, body)
+    sink = attach(stream, OffsetSpec(offset=0), credit=2)
+    assert (len(sink.got), stream.readers[sink].lag) == (2, 2)
+    sink.left = 1
+    stream.consumers.resume(sink)
+    stream.wake()
+    world.run()
+    assert [offset for offset, *_ in sink.got] == [0, 2, 4]
+
+
+def test_a_turn_gives_one_reader_about_a_mebibyte(world, stream, attach):
+    sink = attach(stream, OffsetSpec(offset=0), credit=0)
+    for _ in range(5):
+        publish(stream, bytes(500_000))
+    sink.left = 100
+    stream.consumers.resume(sink)
+    stream.deliver(0)
+    assert len(sink.got) == 3
+    world.run()
+    assert len(sink.got) == 5
+
+
+def test_it_goes_on_behind_what_is_gone(world, make_stream, attach):
+    files = MemoryStreamLog()
+    runs = [entries_run(0, b"0"), entries_run(3, b"3", b"4")]
+    files.append([Chunk(run, 7, 5) for run in runs], 0, lambda _: None)
+    stream = make_stream(files)
+    stream.pieces.append(piece_of_entries(entries_run(20, b"7"), 7, 0, 9))
+    stream.next_offset = stream.end_offset = 8
+    sink = attach(stream, OffsetSpec(offset=0))
+    assert [offset for offset, *_ in sink.got] == [0, 3, 7]
+    assert stream.readers[sink].skipped == 4
+
+
+def test_it_goes_on_at_the_floor(world, stream, attach):
+    publish(stream, b"0", b"1")
+    publish(stream, b"2")
+    world.broker.streams.move(stream)
+    sink = attach(stream, OffsetSpec(offset=0), credit=0)
+    stream.truncate(2, lambda _: None)
+    sink.left = 9
+    stream.consumers.resume(sink)
+    stream.wake()
+    world.run()
+    assert [offset for offset, *_ in sink.got] == [2]
+
+
+def test_a_read_that_fails_is_tried_again(world, slow, attach):
+    publish(slow, b"0")
+    world.broker.streams.move(slow)
+    slow.files.run()
+    slow.files.error = DiskError("read", "it", errno.EIO)
+    sink = attach(slow, OffsetSpec(offset=0))
+    slow.files.run()
+    slow.files.error = None
+    for _ in range(2):
+        world.advance(1_000)
+        world.run()
+        slow.files.run()
+    world.run()
+    assert got(sink) == [(0, b"0")]
+
+
+def test_contents_are_passed_over(world, stream, fill, attach):
+    fill(stream, b"0")
+    publish(stream, b"1")
+    assert got(attach(stream, OffsetSpec(offset=0))) == [(1, b"1")]
