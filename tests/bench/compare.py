@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Interleaved comparison of brokers under amqpload: every round runs every workload on every broker.
+"""Interleaved comparison of brokers under amqpload and streamload: every round runs every workload on every broker.
 
-usage: compare.py [--rounds N] [--secs N] [--only a-drop,b-16,...] [--json FILE] LABEL=PORT:PID[:tls] ...
+usage: compare.py [--rounds N] [--secs N] [--only a-drop,b-16,...] [--json FILE] LABEL=PORT:PID[:tls|:STREAM_PORT] ...
        compare.py --list
 
 The first broker named is the base of the ratios. PID is the broker's process: CPU and memory are those of it and all
 its descendants. Rates depend on the machine's mood: quote the ratios, and the messages per broker CPU second.
 The JSON file begins with one line about the machine and the versions the brokers tell; then one line a run.
-Needs amqpload built beside it:  gcc -O2 -Wall -o amqpload amqpload.c -lpthread; for brokers with `:tls` with its TLS.
+Needs amqpload built beside it:  gcc -O2 -Wall -o amqpload amqpload.c -lpthread; for brokers with `:tls` with its TLS;
+for STREAM_PORT, where the stream protocol is spoken, streamload:  gcc -O2 -Wall -o streamload streamload.c
 """
 
 import argparse
@@ -64,7 +65,21 @@ WORKLOADS = {
     "s-q1": "-x1 -y1 -q1 -A1",
     "s-50x50": "-x50 -y50 -q10 -A1 -c10 --queues 50",
 }
+# Through the stream protocol; run for the brokers whose port of it was given.
+STREAM_WORKLOADS = {
+    "p-in-10": "-x1 -s10",
+    "p-in-100": "-x1 -s100",
+    "p-in-1k": "-x1 -s1000",
+    "p-in-c1": "-x1 -s100 -c1",
+    "p-first-10": "-y1 -s10 --fill 4000000",
+    "p-first-100": "-y1 -s100 --fill 2000000",
+    "p-first-10-readers": "-y10 -s100 --fill 2000000",
+    "p-100": "-x1 -y1 -s100",
+    "i-p-10k": "-x1 -y1 -s100 --rate 10000",
+    "i-p-1000-streams": "--streams 1000 -x1000 --per-connection 100 -s100 --rate 10000",
+}
 AMQPLOAD = Path(__file__).with_name("amqpload")
+STREAMLOAD = Path(__file__).with_name("streamload")
 
 
 def server_properties(port):
@@ -112,10 +127,10 @@ def wait_idle(pid):
             return
 
 
-def run(port, pid, secs, arguments):
-    """Run amqpload once and return its line, or {"error": text}."""
-    command = [str(AMQPLOAD), "--port", port, "--pid", pid, "-z", str(secs), *arguments.split()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=secs + 60, check=False)
+def run(program, port, pid, secs, arguments):
+    """Run amqpload or streamload once and return its line, or {"error": text}."""
+    command = [str(program), "--port", port, "--pid", pid, "-z", str(secs), *arguments.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=secs + 120, check=False)
     try:
         return json.loads(done.stdout)
     except ValueError:
@@ -124,7 +139,7 @@ def run(port, pid, secs, arguments):
 
 def rate(result):
     """Return the figure that counts: consumed, else confirmed, else published a second."""
-    if result.get("mode") != "pubsub":
+    if result.get("mode") not in {"pubsub", "stream"}:
         return result.get("rate", 0)
     return result["cons_rate"] if result["y"] else result["conf_rate"] or result["pub_rate"]
 
@@ -182,7 +197,7 @@ def parse_options():
     parser.add_argument("--only", default="")
     parser.add_argument("--json")
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("broker", nargs="*", help="LABEL=PORT:PID")
+    parser.add_argument("broker", nargs="*", help="LABEL=PORT:PID[:tls|:STREAM_PORT]")
     return parser.parse_args()
 
 
@@ -190,9 +205,14 @@ def run_rounds(options, brokers):
     """Run every workload on every broker, round after round, and return the result lines."""
     results = []
     for round_number in range(options.rounds):
-        for workload in options.only.split(",") if options.only else WORKLOADS:
-            for label, port, pid, *tls in brokers:
-                result = run(port, pid, options.secs, WORKLOADS[workload] + " --tls" * bool(tls))
+        for workload in options.only.split(",") if options.only else WORKLOADS | STREAM_WORKLOADS:
+            for label, port, pid, *more in brokers:
+                if workload in STREAM_WORKLOADS:
+                    if not more or more == ["tls"]:
+                        continue
+                    result = run(STREAMLOAD, more[0], pid, options.secs, STREAM_WORKLOADS[workload])
+                else:
+                    result = run(AMQPLOAD, port, pid, options.secs, WORKLOADS[workload] + " --tls" * (more == ["tls"]))
                 result.update(label=label, workload=workload, round=round_number)
                 results.append(result)
                 if "error" in result:
@@ -205,7 +225,7 @@ def main():
     """Compare, print the tables and return the exit status: 1 when a run failed."""
     options = parse_options()
     if options.list:
-        for name, arguments in WORKLOADS.items():
+        for name, arguments in (WORKLOADS | STREAM_WORKLOADS).items():
             print(f"{name:14} {arguments}")
         return 0
     brokers = [(b.split("=")[0], *b.split("=")[1].split(":")) for b in options.broker]
