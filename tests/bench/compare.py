@@ -230,7 +230,7 @@ def main():
         return 0
     brokers = [(b.split("=")[0], *b.split("=")[1].split(":")) for b in options.broker]
     plain = [broker for broker in brokers if "tls" not in broker]
-    head = {"machine": machine(), "brokers": {label: server_properties(port) for label, port, _ in plain}}
+    head = {"machine": machine(), "brokers": {label: server_properties(port) for label, port, *_ in plain}}
     results = run_rounds(options, brokers)
     if options.json:
         Path(options.json).write_text("".join(json.dumps(line) + "\n" for line in [head, *results]))
