@@ -117,7 +117,7 @@ any more.
 .PP
 .B add_super_stream
 makes an exchange and a stream for each partition. Publishers choose a partition by a hash of a key, or with
-.B \-\-routing\-keys
+.B \-\-binding\-keys
 by the key. With
 .B \-\-hash\-exchange
 the exchange has the type x\-super\-stream, which hashes as clients of the stream protocol do: publishers of AMQP reach

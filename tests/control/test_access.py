@@ -42,7 +42,7 @@ def test_whoever_changes_the_node_is_an_administrator():
     parameters = {"set_parameter", "clear_parameter", "set_global_parameter", "clear_global_parameter"}
     # As the methods of AMQP that they are, by the permissions of the acting user.
     methods = {"get_messages", "publish", "publish_message", "purge_queue", "declare_queue", "delete_queue"}
-    methods |= {"declare_exchange", "delete_exchange", "bind", "unbind"}
+    methods |= {"declare_exchange", "delete_exchange", "bind", "unbind", "add_super_stream", "delete_super_stream"}
     # Each user closes connections of their own.
     assert others == {"set_policy", "clear_policy", "close_clients"} | parameters | methods
 

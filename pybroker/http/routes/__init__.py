@@ -21,6 +21,7 @@ from pybroker.http.routes import (
     queues,
     rules,
     session,
+    streams,
     users,
     vhosts,
 )
@@ -37,6 +38,7 @@ ROUTES: Final = (
     *rules.ROUTES,
     *definitions.ROUTES,
     *features.ROUTES,
+    *streams.ROUTES,
     *health.ROUTES,
     *cluster.ROUTES,
     *session.ROUTES,

@@ -25,11 +25,11 @@ class Args(NamedTuple):
         int | None,
         Arg(f"number of partitions (default: {PARTITIONS}); publishers choose by a hash", "--partitions", "number"),
     ] = None
-    routing_keys: Annotated[
+    binding_keys: Annotated[
         str | None,
         Arg(
             "a partition for each of these keys, with commas between; publishers choose by key",
-            "--routing-keys",
+            "--binding-keys --routing-keys",
             "keys",
         ),
     ] = None
@@ -58,10 +58,10 @@ def check(args: Args) -> None:
     check_name("a super stream", args.super_stream)
     if not args.super_stream or len(args.super_stream.encode()) > NAME_OCTETS_MAX:
         raise BadArguments(f"Bad argument: a name has from 1 to {NAME_OCTETS_MAX} octets", EX_DATAERR)
-    if args.partitions is not None and args.routing_keys is not None:
-        raise BadArguments("Bad argument: --partitions and --routing-keys cannot be combined", EX_USAGE)
-    if args.hashed and args.routing_keys is not None:
-        raise BadArguments("Bad argument: --hash-exchange and --routing-keys cannot be combined", EX_USAGE)
+    if args.partitions is not None and args.binding_keys is not None:
+        raise BadArguments("Bad argument: --partitions and --binding-keys cannot be combined", EX_USAGE)
+    if args.hashed and args.binding_keys is not None:
+        raise BadArguments("Bad argument: --hash-exchange and --binding-keys cannot be combined", EX_USAGE)
     if not 0 < len(_partitions(args)) <= PARTITIONS_MAX:
         text = f"Bad argument: a super stream has from 1 to {PARTITIONS_MAX} partitions"
         raise BadArguments(text, EX_DATAERR)
@@ -88,8 +88,8 @@ def run(node: Node, args: Args) -> Changed:
 
 def _partitions(args: Args) -> list[tuple[str, str]]:
     """Return the streams to make, and the keys that lead to them."""
-    if args.routing_keys is not None:
-        keys = [key.strip() for key in args.routing_keys.split(",")]
+    if args.binding_keys is not None:
+        keys = [key.strip() for key in args.binding_keys.split(",") if key.strip()]
     else:
         count = PARTITIONS if args.partitions is None else args.partitions
         keys = [str(number) for number in range(min(count, PARTITIONS_MAX + 1))]
@@ -113,12 +113,12 @@ COMMAND = Command(
     summary="Makes a super stream: an exchange, and a stream for each partition",
     args=Args,
     effect="write",
-    access="administrator",
+    access="management",
     run=run,
     check=check,
     banner="Adding super stream '{super_stream}' to vhost '{vhost}' ...",
     examples=(
         "pybrokerctl add_super_stream orders --partitions 12 --max-age 7D",
-        "pybrokerctl add_super_stream invoices --routing-keys emea,apac,amer",
+        "pybrokerctl add_super_stream invoices --binding-keys emea,apac,amer",
     ),
 )

@@ -30,7 +30,7 @@ COMMAND = Command(
     summary="Deletes a super stream with its partitions and all their messages",
     args=Args,
     effect="destroy",
-    access="administrator",
+    access="management",
     run=run,
     banner="Deleting super stream '{super_stream}' on vhost '{vhost}' ...",
 )

@@ -10,7 +10,7 @@ def test_three_partitions_unless_told_otherwise(operator, world):
 
 
 def test_partitions_by_key_and_their_arguments(operator, world):
-    given = {"routing_keys": "emea, apac", "max_age": "7D", "max_length_bytes": 5_000, "segment_size": 500}
+    given = {"binding_keys": "emea, apac", "max_age": "7D", "max_length_bytes": 5_000, "segment_size": 500}
     operator.ask("add_super_stream", super_stream="x", **given)
     stream = world.broker.vhosts["/"].queues["x-apac"]
     assert stream.limits.age_max_ms == 604_800_000
@@ -30,8 +30,8 @@ def test_the_exchange_hashes_if_asked(operator, world):
         {"super_stream": "x" * 251},
         {"super_stream": "x", "partitions": 0},
         {"super_stream": "x", "partitions": 1_001},
-        {"super_stream": "x", "partitions": 3, "routing_keys": "a"},
-        {"super_stream": "x", "hashed": True, "routing_keys": "a"},
+        {"super_stream": "x", "partitions": 3, "binding_keys": "a"},
+        {"super_stream": "x", "hashed": True, "binding_keys": "a"},
         {"super_stream": "x", "max_length_bytes": 0},
         {"super_stream": "x", "leader_locator": "nearest"},
     ],
