@@ -76,7 +76,9 @@ class EntriesRun(Run):
 
     def at(self, first_seq: int) -> "EntriesRun":
         """Return the same messages with other seqs, or with offsets."""
-        run = EntriesRun(first_seq, self.blocks, self.entries, self.count, self.octets, self.arrived_ms, self.origin)
+        run = EntriesRun(
+            first_seq, list(self.blocks), self.entries, self.count, self.octets, self.arrived_ms, self.origin
+        )
         run.timestamp_ms = self.timestamp_ms
         run._crc = self._crc
         return run
@@ -117,7 +119,7 @@ class EntriesRun(Run):
 
     def join(self, other: "EntriesRun") -> None:
         """Append the messages of another one, whose seqs, or offsets, follow."""
-        self.blocks = [*self.blocks, *other.blocks]
+        self.blocks += other.blocks
         self.entries += other.entries
         self.count += other.count
         self.octets += other.octets

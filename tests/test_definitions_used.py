@@ -22,7 +22,13 @@ ASIDE = ("setup.py", "pyproject.toml", "pybroker/wire/_codec.c", "pybroker/spark
 # Interfaces of libraries as their manuals have them: most of their callers are not in this tree.
 MANUALS = {"pybroker.client": "man/pybroker-client.7", "pybroker.testing": "man/pybroker-testing.7"}
 # The face of streams for a door that comes next.
-COMING = {"Stream.publish_entries"}
+COMING = {
+    "Stream.publish_entries",
+    *[
+        f"Tracking.{name}"
+        for name in ("publisher_id", "note_publisher", "store_offset", "hold", "release", "when_ready")
+    ],
+}
 KINDS = ("name", "attribute", "word")
 # Their classes and decorators say what something is; they call nothing.
 DESCRIBING = {"abc", "builtins", "collections", "contextlib", "dataclasses", "enum", "functools", "types", "typing"}

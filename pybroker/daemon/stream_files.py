@@ -14,7 +14,7 @@ from pybroker.store.streams.stream_log import StreamLog
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pybroker.core.queue.destination import Destination
+    from pybroker.core.queue.destination import Companion, Destination
     from pybroker.net.loop_cycle import LoopCycle
     from pybroker.store.disk import Disk
     from pybroker.store.streams.recovery import Recovered
@@ -32,7 +32,7 @@ class StreamFiles:
         self._on_damage = on_damage
         self._lost: set[int] = set()  # had no folder at the start
 
-    def find(self, known: "Iterable[Destination]") -> dict[int, "Recovered"]:
+    def find(self, known: "Iterable[Destination | Companion]") -> dict[int, "Recovered"]:
         """Read the folders of all streams that are known, and remove those of others, which were deleted; blocks.
 
         Raises DiskError, VersionError.
@@ -44,7 +44,7 @@ class StreamFiles:
             remove_stream(self._disk, stream_id)
         return found
 
-    def give(self, known: "Iterable[Destination]", found: dict[int, "Recovered"]) -> None:
+    def give(self, known: "Iterable[Destination | Companion]", found: dict[int, "Recovered"]) -> None:
         """Give streams their files, before they get what the log still has for them."""
         for each in known:
             if isinstance(each, Stream):

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 
 # So much may wait for the disk: enough for it never to wait for the network.
 UNCOMMITTED_OCTETS_MAX: Final = 33_554_432
+# In the id of what a queue has in the log beside its messages.
+COMPANION: Final = 1 << 63
+
+
+def companion_of(queue_id: int) -> int:
+    """Return the id under which the log keeps what a queue has beside its messages: live, or gone, by itself."""
+    return queue_id | COMPANION
 
 
 L = TypeVar("L", bound="Log")

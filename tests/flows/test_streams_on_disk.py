@@ -14,7 +14,7 @@ from pybroker.store.streams.stream_log import StreamLog
 from pybroker.wire.table import Table
 from tests.core.stream.test_chunk_reader import ChunkSink
 from tests.entries import entries_run
-from tests.fakes import Basic, Confirm
+from tests.fakes import Basic, Confirm, Queue
 from tests.flows.test_on_disk import Life
 from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk
@@ -150,6 +150,92 @@ def test_entries_come_back_as_they_were(life):
     assert found.items() <= again.items()
     assert [b"0", b"1", b"2"] == [body for _, body in again.values()]
     assert {offset: body for offset, (_, body) in seen.items()} == {offset: body for offset, (_, body) in again.items()}
+
+
+def test_ids_come_back_with_what_was_published(life):
+    tracking = life.stream.tracking
+    tracking.note_publisher("p", 7)
+    life.publish_entries(b"0")
+    tracking.store_offset("c", 3)
+    life.log.commit()
+    life.answer()
+    for _ in range(2):
+        life = life.killed()
+        ready = []
+        life.stream.tracking.when_ready(lambda ready=ready: ready.append(1))
+        assert [] == ready
+        life.answer()
+        tracking = life.stream.tracking
+        assert ([1], 7, 3) == (ready, tracking.publisher_id("p"), tracking.offset("c"))
+        tracking.note_publisher("p", 8)
+    life = life.stopped()
+    life.answer()
+    assert 8 == life.stream.tracking.publisher_id("p")
+
+
+def test_a_stream_that_is_deleted_leaves_nothing(life):
+    life.stream.tracking.note_publisher("p", 7)
+    life.publish_entries(b"0")
+    life.answer()
+    ids = {life.stream.id, life.stream.tracking.id}
+    life.peer.call(Queue.Delete(queue="s"))
+    life.log.commit()
+    life.answer()
+    assert not ids & {queue_id for each in life.log.live_index.segments for queue_id in each.pairs}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_kills_while_publishers_count(seed):
+    """After a start a publisher's id is that of its last message that is there: it sends the others, nothing twice."""
+    rng = random.Random(seed)
+    life = StreamLife(FaultyDisk())
+    sent, confirmed, stored = dict.fromkeys("abc", 0), dict.fromkeys("abc", 0), None
+    for _ in range(8):
+        receipts, offsets = [], [(0, stored)]
+        for _ in range(rng.randrange(30)):
+            what, name = rng.randrange(7), rng.choice("abc")
+            if what < 3:
+                numbers = range(sent[name] + 1, sent[name] + 1 + rng.randint(1, 3))
+                sent[name] = numbers[-1]
+                receipt = Receipt()
+                with life.log.together():
+                    bodies = [b"%s%d" % (name.encode(), number) for number in numbers]
+                    life.stream.publish_entries(entries_run(0, *bodies), receipt)
+                    life.stream.tracking.note_publisher(name, sent[name])
+                receipts.append((receipt, name, sent[name]))
+                if rng.random() < 0.7:
+                    life.log.commit()
+            elif what == 3:
+                offset = rng.randrange(100)
+                life.stream.tracking.store_offset("c", offset)
+                offsets.append((life.log.commit_position, offset))
+            elif what == 4:
+                life.move()
+            elif what == 5:
+                worker = rng.choice(life.workers)
+                if len(worker):
+                    worker.run()
+                    life.world.run()
+            else:
+                life.log.commit()
+                life.answer()
+        for receipt, name, number in receipts:
+            if receipt.completed:
+                confirmed[name] = max(confirmed[name], number)
+        certain = [at for at, (position, _) in enumerate(offsets) if position <= life.log.completed]
+        life = StreamLife(life.disk.crash(rng))
+        life.answer()
+        found = [body for _, body in life.chunks().values()]
+        assert len(set(found)) == len(found)
+        tracking = life.stream.tracking
+        for name in "abc":
+            mine = [int(body[1:]) for body in found if body[:1] == name.encode()]
+            assert mine == list(range(1, len(mine) + 1))
+            assert (tracking.publisher_id(name) or 0) == len(mine)
+            assert confirmed[name] <= len(mine) <= sent[name]
+            sent[name] = confirmed[name] = len(mine)
+        stored = tracking.offset("c")
+        assert stored in [offset for _, offset in offsets[certain[-1] :]]
 
 
 @pytest.mark.parametrize("seed", range(25))

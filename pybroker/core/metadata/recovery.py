@@ -18,23 +18,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pybroker.core.broker import Broker
-    from pybroker.core.queue.destination import Destination
+    from pybroker.core.queue.destination import Companion, Destination
     from pybroker.core.queue.queue import Queue
     from pybroker.run import Entry
     from pybroker.store.recovery.recovery import Recovered
     from pybroker.store.segments.returned_rows import Rows
 
 
-def durable_queues(broker: "Broker") -> "dict[int, Destination]":
-    """Return the queues and schedules that may have something in the log, by id."""
+def durable_queues(broker: "Broker") -> "dict[int, Destination | Companion]":
+    """Return the queues and schedules that may have something in the log, by id, and what they have beside messages."""
     vhosts = broker.vhosts.values()
     every: Iterator[Destination] = (
         queue for vhost in vhosts for queue in chain(vhost.queues.values(), vhost.schedules)
     )
-    return {queue.id: queue for queue in every if queue.durable}
+    durable = [queue for queue in every if queue.durable]
+    known: dict[int, Destination | Companion] = {queue.id: queue for queue in durable}
+    known.update({each.id: each for queue in durable for each in queue.companions})
+    return known
 
 
-def restore(queues: "dict[int, Destination]", found: "Recovered", steady_ms: int = 0, now_ms: int = 0) -> int:
+def restore(
+    queues: "dict[int, Destination | Companion]", found: "Recovered", steady_ms: int = 0, now_ms: int = 0
+) -> int:
     """Give each queue what the log has for it; return how many messages these are.
 
     `steady_ms` is what the log's time is ahead of the clock's `now_ms`: messages that are not due then wait on.
@@ -55,7 +60,7 @@ def restore(queues: "dict[int, Destination]", found: "Recovered", steady_ms: int
     return count
 
 
-def losses(queues: "dict[int, Destination]", found: "Recovered") -> "Iterator[str]":
+def losses(queues: "dict[int, Destination | Companion]", found: "Recovered") -> "Iterator[str]":
     """Give a sentence for each queue that has lost messages with a segment that is missing."""
     for missing in found.missing:
         for queue_id, count in missing.live.items():

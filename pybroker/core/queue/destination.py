@@ -6,6 +6,8 @@ them and when. This is the interface that publishers, timers and a start use for
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from pybroker.store.log import companion_of
+
 if TYPE_CHECKING:
     from pybroker.core.channel.receipt import Receipt
     from pybroker.core.queue import recover
@@ -16,6 +18,22 @@ if TYPE_CHECKING:
 
 # Messages and octets: more than there will ever be.
 UNLIMITED: Final = (1 << 62, 1 << 62)
+
+
+class Companion:
+    """Something that a destination has in the log beside its messages: `id` is what the log calls it."""
+
+    messages: ClassVar[int] = 0
+    counts_deliveries: ClassVar[bool] = False
+
+    __slots__ = ("id",)
+
+    def __init__(self, queue_id: int) -> None:
+        self.id = companion_of(queue_id)
+
+    def restore(self, parts: "list[recover.Part]", others: int, returned: "recover.Returned | None" = None) -> None:
+        """Take what the log had for it when the broker started."""
+        raise NotImplementedError
 
 
 class Destination:
@@ -88,6 +106,11 @@ class Destination:
     def octets_resident(self) -> int:
         """Return the octets of the bodies that could leave the memory."""
         return 0
+
+    @property
+    def companions(self) -> tuple[Companion, ...]:
+        """Return what it has in the log beside its messages."""
+        return ()
 
     @property
     def has_files(self) -> bool:

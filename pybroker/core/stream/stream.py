@@ -16,6 +16,7 @@ from pybroker.core.stream.pieces import recover
 from pybroker.core.stream.pieces.piece import piece_of, piece_of_entries
 from pybroker.core.stream.pieces.pieces import Pieces
 from pybroker.core.stream.reader import Reader, on_clock
+from pybroker.core.stream.tracking import Tracking
 from pybroker.store.streams.memory import MemoryStreamLog
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Stream(StreamFacts):
         "pieces",
         "readers",
         "recovered_offset",
+        "tracking",
     )
 
     consumers: StreamConsumers
@@ -71,6 +73,7 @@ class Stream(StreamFacts):
         self._uncommitted: deque[tuple[int, int]] = deque()
         super().__init__(*args, **kwargs)
         self.pieces = Pieces(self.streams.count)
+        self.tracking = Tracking(self)
         self.streams.open(self)
         self.consumers = StreamConsumers()
 
@@ -83,6 +86,11 @@ class Stream(StreamFacts):
     def pending(self) -> int:
         """Return the octets of what has not moved into its files."""
         return self.pieces.pending
+
+    @property
+    def companions(self) -> "tuple[Tracking, ...]":
+        """Return what it has in the log beside its messages."""
+        return (self.tracking,)
 
     @property
     def has_files(self) -> bool:
@@ -336,6 +344,7 @@ class Stream(StreamFacts):
 
     def discard(self) -> None:
         """Remove the files: its row is gone."""
+        self.tracking.forget()
         self.streams.discard(self)
 
     def consumer_left(self, cause: "Cause") -> None:  # noqa: ARG002 - a stream has no auto-delete
@@ -356,7 +365,8 @@ class Stream(StreamFacts):
     def moved(self, pieces: "list[Piece]") -> None:
         """Settle what is in the files; the oldest of it leaves the memory."""
         for piece in pieces:
-            self.log.settle_seqs(self.id, piece.first_seq, piece.last_seq)
+            for first, last in piece.seqs:
+                self.log.settle_seqs(self.id, first, last)
         self.pieces.moved(pieces)
         self.pieces.drop(self.files.next_offset, self.streams.cache_octets(self))
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pybroker.seq_ranges import SeqRanges, merge
+from pybroker.store.log import COMPANION
 from pybroker.store.segments.ack_ranges import ranges
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def count_live(
     queues: dict[int, dict[int, list[tuple[bool, SeqRanges]]]] = {}
     for target, seq_ranges in by_target.items():
         for queue_id in target.queue_ids:
-            found.next_queue_id = max(found.next_queue_id, queue_id + 1)
+            found.next_queue_id = max(found.next_queue_id, (queue_id & ~COMPANION) + 1)
             if queue_id not in known:
                 continue
             segment.published += seq_ranges.count

@@ -12,6 +12,7 @@ from pybroker.store import format as fmt
 from pybroker.store.definitions.definition_recovery import open_definitions
 from pybroker.store.definitions.rows import queue_ids
 from pybroker.store.disk import Disk, DiskError
+from pybroker.store.log import companion_of
 from pybroker.store.log_path import log_folder
 from pybroker.store.recovery.quarantine import QUARANTINE, quarantine
 from pybroker.store.recovery.recovery import Recovery
@@ -42,7 +43,8 @@ def repair(data: "Path") -> Work:
     """
     opened = open_definitions(Disk(data))
     done = [*opened.notices, *opened.reports]
-    known = queue_ids(opened.rows)
+    ids = queue_ids(opened.rows)
+    known = {*ids, *map(companion_of, ids)}
     opened.file.close()
     folder = log_folder(data)
     if not folder.is_dir():

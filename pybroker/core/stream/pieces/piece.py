@@ -17,14 +17,15 @@ PIECE_OCTETS: Final = 500
 
 
 class Piece:
-    """Messages `offset .. stop - 1`; their seqs in the node's log begin with `first_seq`.
+    """Messages `offset .. stop - 1`; their seqs in the node's log begin with `first_seq`, and follow each other but for
+    entries that were joined.
 
     `run` is None while their contents are in the log alone, since before the start: they are `logged` there. A run's
     `first_seq` here is its offset. `position` is the commit position with which they are on disk.
     `octets` is about what it takes in memory.
     """
 
-    __slots__ = ("first_seq", "logged", "octets", "offset", "position", "run", "stop", "timestamp_ms")
+    __slots__ = ("first_seq", "logged", "octets", "offset", "position", "run", "spans", "stop", "timestamp_ms")
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class Piece:
         self.timestamp_ms = timestamp_ms
         count = run.count if run is not None else logged.count if logged is not None else 0
         self.stop = offset + count
+        self.spans: list[tuple[int, int]] | None = None  # all seqs, if they do not follow each other
         self.octets = run.octets + PIECE_OCTETS if run is not None else 0
 
     def extend(self, contents: list[bytes], octets: int, body_octets: int, body_size: int) -> None:
@@ -60,8 +62,13 @@ class Piece:
             self.offset, self.first_seq = offset, self.logged.first_seq
 
     def join(self, run: EntriesRun) -> None:
-        """Append entries whose seqs follow the last one's."""
+        """Append entries whose seqs are above the last one's."""
         assert isinstance(self.run, EntriesRun)
+        if run.first_seq != self.last_seq + 1:
+            self.spans = self.seqs
+            self.spans.append((run.first_seq, run.first_seq + run.count - 1))
+        elif self.spans is not None:
+            self.spans[-1] = self.spans[-1][0], run.first_seq + run.count - 1
         self.run.join(run)
         self.stop += run.count
         self.octets += run.octets
@@ -69,7 +76,14 @@ class Piece:
     @property
     def last_seq(self) -> int:
         """Return the seq of the last message in the node's log."""
+        if self.spans is not None:
+            return self.spans[-1][1]
         return self.first_seq + self.stop - self.offset - 1
+
+    @property
+    def seqs(self) -> "list[tuple[int, int]]":
+        """Return the seqs of all messages in the node's log, as ranges (first, last)."""
+        return self.spans if self.spans is not None else [(self.first_seq, self.last_seq)]
 
     @property
     def chunk(self) -> Chunk:

@@ -1,9 +1,10 @@
 """Messages of a stream in memory."""
 
 from pybroker.content_view import body
-from pybroker.core.stream.pieces.piece import PIECE_OCTETS, Piece, piece_of
+from pybroker.core.stream.pieces.piece import PIECE_OCTETS, Piece, piece_of, piece_of_entries
 from pybroker.seq_ranges import SeqRanges
 from tests.core.stream.runs import bodies_run, content
+from tests.entries import entries_run
 
 
 def test_a_piece_has_seqs_of_the_log_and_its_run_has_offsets():
@@ -20,6 +21,18 @@ def test_a_piece_grows():
     more = [content(b"b"), content(b"c")]
     piece.extend(more, sum(map(len, more)), 2, 1)
     assert (piece.stop, piece.last_seq, piece.octets) == (3, 3, piece.run.octets + PIECE_OCTETS)
+
+
+def test_entries_that_are_joined_may_leave_out_seqs():
+    piece = piece_of_entries(entries_run(1, b"a", b"b"), 7, 5, 0)
+    assert piece.seqs == [(1, 2)]
+    piece.join(entries_run(3, b"c"))
+    assert (piece.seqs, piece.last_seq, piece.stop) == ([(1, 3)], 3, 10)
+    piece.join(entries_run(9, b"d"))
+    piece.join(entries_run(10, b"e"))
+    assert (piece.seqs, piece.chunk.last_seq, piece.stop) == ([(1, 3), (9, 10)], 10, 12)
+    piece.join(entries_run(12, b"f"))
+    assert (piece.seqs, piece.run.count) == ([(1, 3), (9, 10), (12, 12)], 6)
 
 
 def test_without_contents_it_knows_how_many_there_are():

@@ -1,0 +1,186 @@
+"""Tracking: the last publishing id of each named publisher of a stream, and the offsets that named consumers stored.
+
+Each value is a small durable message in the node's log, of an id that belongs to the stream's; the value before is
+settled when the next one is appended. So a value is on disk with what was published in the same call, or neither is,
+and a start finds what lives. Does not know what publishers and consumers do with it.
+"""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.queue.destination import Companion
+from pybroker.core.routing.publish import names_of
+from pybroker.run import Run, RunAttributes
+from pybroker.seq_ranges import SeqRanges, merge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.core.queue.recover import Part, Returned
+    from pybroker.core.stream.stream import Stream
+    from pybroker.run import Names
+
+# More publishers than this: the longest unused goes. More consumers: one below the oldest message, or the same.
+PUBLISHERS_MAX: Final = 4_096
+CONSUMERS_MAX: Final = 65_536
+_PUBLISHER: Final = "publisher"
+_OFFSET: Final = "offset"
+_PERSISTENT: Final = RunAttributes(persistent=True)
+# A content of eight octets, with delivery mode 2 (AMQP §4.2.6).
+_FRONT: Final = bytes.fromhex("02 0000 0000000f 003c 0000 0000000000000008 1000 02 ce 03 0000 00000008")
+_END: Final = b"\xce"
+_NUMBER: Final = slice(-9, -1)
+
+# A value, and the seq of its message.
+Value = tuple[int, int]
+
+
+class Tracking(Companion):
+    """Both kinds of values are by name, the one that changed last behind the others."""
+
+    __slots__ = ("_asked", "_floor", "_gathering", "_held", "_position", "_stream", "_values", "_waiting")
+
+    def __init__(self, stream: "Stream") -> None:
+        super().__init__(stream.id)
+        self._stream = stream
+        self._values: dict[str, dict[str, Value]] = {_PUBLISHER: {}, _OFFSET: {}}
+        self._held: dict[str, int] = {}  # how often each publisher is connected
+        # Contents of values that are not in a closed batch yet: they may still change, as of this commit position.
+        self._gathering: dict[tuple[str, str], list[bytes]] = {}
+        self._position = 0
+        self._asked: SeqRanges | None = None  # of what a start found and is being read
+        self._waiting: list[Callable[[], None]] = []
+        self._floor = -1  # no consumer's offset was below this one
+
+    # -- publishers ----------------------------------------------------------------------------------------------------
+
+    def publisher_id(self, name: str) -> int | None:
+        """Return the last publishing id of a publisher; None if there is none."""
+        return _number(self._values[_PUBLISHER].get(name))
+
+    def note_publisher(self, name: str, publishing_id: int) -> None:
+        """Note the id of a publisher's last message, in the call in which that is published: all on disk, or none."""
+        publishers = self._values[_PUBLISHER]
+        if name not in publishers and len(publishers) >= PUBLISHERS_MAX:
+            unused = next((each for each in publishers if each not in self._held), None)
+            if unused is not None:
+                self._drop(_PUBLISHER, unused)
+        self._put(_PUBLISHER, name, publishing_id)
+
+    def hold(self, name: str) -> None:
+        """Learn that a publisher is connected: what is known of it stays until `release`."""
+        self._held[name] = self._held.get(name, 0) + 1
+
+    def release(self, name: str) -> None:
+        """Learn that it is no more."""
+        left = self._held[name] - 1
+        if left:
+            self._held[name] = left
+            return
+        del self._held[name]
+        publishers = self._values[_PUBLISHER]
+        if name in publishers:
+            publishers[name] = publishers.pop(name)
+
+    # -- consumers -----------------------------------------------------------------------------------------------------
+
+    def offset(self, name: str) -> int | None:
+        """Return the offset that a consumer stored last; None if there is none."""
+        return _number(self._values[_OFFSET].get(name))
+
+    def store_offset(self, name: str, offset: int) -> None:
+        """Store a consumer's offset; it is on disk with the log's next batch."""
+        offsets = self._values[_OFFSET]
+        if name not in offsets and len(offsets) >= CONSUMERS_MAX:
+            self._drop(_OFFSET, self._oldest_consumer())
+        self._put(_OFFSET, name, offset)
+
+    def _oldest_consumer(self) -> str:
+        """Return the name to forget first: one whose messages are gone, else the longest unused."""
+        offsets, floor = self._values[_OFFSET], self._stream.first_offset
+        if floor != self._floor:
+            below = next((name for name, (offset, _) in offsets.items() if offset < floor), None)
+            if below is not None:
+                return below
+            self._floor = floor  # looking at all of them again would find none
+        return next(iter(offsets))
+
+    # -- values in the log ---------------------------------------------------------------------------------------------
+
+    def _put(self, kind: str, name: str, number: int) -> None:
+        log, values = self._stream.log, self._values[kind]
+        content = _FRONT + number.to_bytes(8) + _END
+        position = log.commit_position
+        if position != self._position:
+            self._gathering.clear()
+        gathering = self._gathering.get((kind, name))
+        before = values.pop(name, None)
+        if gathering is not None and before is not None:
+            gathering[0] = content
+            values[name] = number, before[1]
+            return
+        contents = [content]
+        now_ms = self._stream.vhost.broker.clock.now_ms
+        run = Run(_names(kind, name), _PERSISTENT, log.take(1), contents, len(content), 8, 8, now_ms)
+        self._position = log.append(run, range(1), (self.id,))
+        if self._position:
+            self._gathering[kind, name] = contents
+        if before is not None:
+            log.settle_seqs(self.id, before[1], before[1])
+        values[name] = number, run.first_seq
+
+    def _drop(self, kind: str, name: str) -> None:
+        _, seq = self._values[kind].pop(name)
+        self._gathering.pop((kind, name), None)
+        self._stream.log.settle_seqs(self.id, seq, seq)
+
+    def forget(self) -> None:
+        """Let the log forget all of it: the stream is deleted."""
+        self._stream.log.forget_queue(self.id)
+
+    # -- after a start -------------------------------------------------------------------------------------------------
+
+    def when_ready(self, call: "Callable[[], None]") -> None:
+        """Call when values of the time before a start are known: at once, or when they are read back."""
+        if self._asked is None:
+            call()
+        else:
+            self._waiting.append(call)
+
+    def restore(self, parts: "list[Part]", others: int, returned: "Returned | None" = None) -> None:  # noqa: ARG002
+        """Have values read back that a start found in the log."""
+        self._asked = merge([seq_ranges for _, _, seq_ranges in parts])
+        self._stream.log.fetch(self.id, self._asked, self._read_back)
+
+    def _read_back(self, found: "list[tuple[Run, range]]") -> None:
+        asked, self._asked = self._asked, None
+        waiting, self._waiting = self._waiting, []
+        if self._stream.deleted or asked is None:
+            return
+        read: dict[str, dict[str, Value]] = {kind: {} for kind in self._values}
+        for run, indexes in found:
+            values, name = read.setdefault(run.names.exchange, {}), run.names.routing_key
+            for index, content in zip(indexes, run.contents_at(indexes), strict=True):
+                values.pop(name, None)
+                values[name] = int.from_bytes(content[_NUMBER]), run.first_seq + index
+        # Values that were noted meanwhile are newer.
+        self._values = {kind: {**values, **self._values.get(kind, {})} for kind, values in read.items()}
+        kept = {seq for values in self._values.values() for _, seq in values.values()}
+        # Damage may have cost a value, or its settling: the log has told of it.
+        for first, count, _ in asked.without((seq, seq) for seq in sorted(kept)).ranges():
+            self._stream.log.settle_seqs(self.id, first, first + count - 1)
+        for call in waiting:
+            call()
+
+    def __repr__(self) -> str:
+        return f"the tracking of {self._stream!r}"
+
+
+def _number(value: Value | None) -> int | None:
+    return None if value is None else value[0]
+
+
+@lru_cache(1_024)
+def _names(kind: str, name: str) -> "Names":
+    """Return the names of a value's message: one object for all of a publisher."""
+    return names_of(kind, name)
