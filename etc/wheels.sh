@@ -36,6 +36,7 @@ import zipfile
 for wheel in sys.argv[1:]:
     names = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
     print(wheel, *names)
-    if sorted(names) != ["pybroker/spark/parse/_deliveries.abi3.so", "pybroker/wire/_codec.abi3.so"]:
+    built = ("spark/parse/_deliveries", "wire/_codec", "wire/stream/_entries")
+    if sorted(names) != [f"pybroker/{name}.abi3.so" for name in built]:
         sys.exit("a module in C was left out")
 END

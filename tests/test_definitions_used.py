@@ -18,7 +18,13 @@ from tests.sources import PACKAGES, ROOT, Source, report, sources
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 # They name entry points, and what the C codec looks up.
-ASIDE = ("setup.py", "pyproject.toml", "pybroker/wire/_codec.c", "pybroker/spark/parse/_deliveries.c")
+ASIDE = (
+    "setup.py",
+    "pyproject.toml",
+    "pybroker/wire/_codec.c",
+    "pybroker/wire/stream/_entries.c",
+    "pybroker/spark/parse/_deliveries.c",
+)
 # Interfaces of libraries as their manuals have them: most of their callers are not in this tree.
 MANUALS = {"pybroker.client": "man/pybroker-client.7", "pybroker.testing": "man/pybroker-testing.7"}
 # The face of streams for a door that comes next.

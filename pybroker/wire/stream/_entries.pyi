@@ -1,0 +1,6 @@
+from typing import Final
+
+SEAM: Final[int]
+
+def scan(buffer: bytes | bytearray, at: int, stop: int, /) -> tuple[bytes, int, int, bytes, int, int, int] | None: ...
+def cut(data: bytes | bytearray, at: int, entries_max: int, octets_max: int, /) -> tuple[int, int, int]: ...

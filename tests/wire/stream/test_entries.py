@@ -1,0 +1,344 @@
+"""Entries: cut out of Publish frames and chunks, and C and Python agree on any octets.
+
+Under the address and undefined behaviour sanitizers, each object in a block of its own:
+
+    cc -std=c11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -shared -fPIC \
+        $(python3-config --includes) pybroker/wire/stream/_entries.c -o /tmp/_entries.so
+    LD_PRELOAD="$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
+        ASAN_OPTIONS=detect_leaks=0 PYBROKER_ENTRIES=/tmp/_entries.so \
+        python -m pytest tests/wire/stream/test_entries.py
+"""
+
+import importlib
+import importlib.util
+import os
+import random
+from struct import pack
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from pybroker.entries_run import ENTRIES_MAX
+from pybroker.wire.stream import entries
+from pybroker.wire.stream.entries import (
+    DATA_OCTETS_MAX,
+    SINGLE,
+    Entry,
+    Published,
+    entries_of,
+    pure_cut,
+    pure_scan,
+    scan,
+    scan_filtered,
+)
+from tests.strategies import few
+
+NAME = "pybroker.wire.stream._entries"
+
+
+def load() -> Any:
+    """Return the module in C; None where it was not built."""
+    path = os.environ.get("PYBROKER_ENTRIES")
+    if not path:
+        try:
+            return importlib.import_module(NAME)
+        except ImportError:
+            return None
+    spec = importlib.util.spec_from_file_location(NAME, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+C = load()
+needs_c = pytest.mark.skipif(C is None, reason="the module in C was not built")
+
+
+def single(body: bytes) -> bytes:
+    return pack(">L", len(body)) + body
+
+
+def batch(body: bytes, count: int, codec: int = 0, unpacked: int | None = None, bits: int = 0) -> bytes:
+    first = 0x80 | codec << 4 | bits
+    return pack(">BHLL", first, count, len(body) if unpacked is None else unpacked, len(body)) + body
+
+
+def frame(*messages: bytes, publisher: int = 7, number: int | None = None, key: int = 2, version: int = 1) -> bytes:
+    body = b"".join(messages)
+    n = len(messages) if number is None else number
+    return pack(">LHHBL", 9 + len(body), key, version, publisher, n) + body
+
+
+def message(publishing_id: int, entry: bytes) -> bytes:
+    return pack(">Q", publishing_id) + entry
+
+
+def same_scan(buffer: bytes, at: int = 0, stop: int | None = None) -> Published | None:
+    stop = len(buffer) if stop is None else stop
+    found = pure_scan(buffer, at, stop)
+    if C is not None:
+        assert C.scan(buffer, at, stop) == found
+        assert C.scan(bytearray(buffer), at, stop) == found
+    assert pure_scan(bytearray(buffer), at, stop) == found
+    assert found == scan(buffer, at, stop)
+    return None if found is None else Published._make(found)
+
+
+def same_cut(data: bytes, at: int, entries_max: int, octets_max: int) -> tuple[int, int, int] | None:
+    try:
+        found = pure_cut(data, at, entries_max, octets_max)
+    except ValueError as error:
+        if C is not None:
+            with pytest.raises(ValueError, match=str(error)):
+                C.cut(data, at, entries_max, octets_max)
+        return None
+    if C is not None:
+        assert C.cut(data, at, entries_max, octets_max) == found
+    return found
+
+
+# -- scan -------------------------------------------------------------------------------------------------------------
+
+
+def test_entries_are_cut_out_of_one_frame():
+    several = [single(b"abc"), batch(b"xy", 9, codec=1, unpacked=40), single(b"")]
+    octets = frame(*[message(*each) for each in zip((5, 6, 9), several, strict=True)])
+    data = b"".join(several)
+    found = same_scan(b"junk" + octets, 4)
+    assert found == Published(data, 3, 11, pack(">QQQ", 5, 6, 9), 5, 9, 4 + len(octets))
+
+
+def test_frames_of_one_publisher_are_taken_together():
+    first, second = frame(message(1, single(b"a"))), frame(message(2, single(b"b" * 40)), message(3, single(b"")))
+    octets = first + second
+    found = same_scan(octets + second[:-1])
+    assert found is not None
+    assert found.data == single(b"a") + single(b"b" * 40) + single(b"")
+    assert (found.entries, found.first_id, found.last_id, found.next_at) == (3, 1, 3, len(octets))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        frame(message(2, single(b"b")), publisher=8),
+        frame(message(2, single(b"b")), key=3),
+        frame(message(2, single(b"b")), version=2),
+        frame(message(2, single(b"b")), number=2),
+        frame(message(2, single(b"b")), number=0),
+        frame(message(2, pack(">L", 2) + b"b")),
+        frame(message(2, batch(b"b", 0))),
+        frame(message(2, single(b"b")), number=0xFFFFFFFF),
+        pack(">L", 0) + bytes(20),
+        b"",
+    ],
+)
+def test_another_kind_of_frame_ends_it(other):
+    octets = frame(message(1, single(b"a")))
+    found = same_scan(octets + other)
+    assert found is not None
+    assert found.next_at == len(octets)
+    assert (found.entries, found.ids, found.data) == (1, pack(">Q", 1), single(b"a"))
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        b"",
+        frame(message(2, single(b"b")))[:-1],
+        frame(message(2, single(b"b")), number=2),
+        frame(message(2, single(b"b")), number=0),
+        frame(message(2, single(b"b")), number=0xFFFFFFFF),
+        frame(message(2, batch(b"b" * 9, 0))),
+        frame(message(2, batch(b"", 1)[:-1])),
+        frame(message(2, pack(">L", 0x7FFFFFFF))),
+        frame(message(2, batch(b"", 1)[:-4] + b"\xff\xff\xff\xff")),
+        frame(message(2, single(b"b")), key=1),
+        pack(">LHHBL", 0xFFFFFFFF, 2, 1, 1, 1),
+        pack(">LHHBL", 0, 2, 1, 1, 0),
+    ],
+)
+def test_a_malformed_frame_gives_nothing(octets):
+    assert same_scan(octets) is None
+
+
+def test_a_frame_without_messages_has_no_ids():
+    octets = frame() + frame()
+    assert same_scan(octets) == Published(b"", 0, 0, b"", 0, 0, len(octets))
+
+
+def test_bits_without_a_meaning_are_not_stored():
+    found = same_scan(frame(message(1, batch(b"b" * 40, 2, codec=3, bits=0x0F))))
+    assert found is not None
+    assert found.data == batch(b"b" * 40, 2, codec=3)
+
+
+def test_octets_are_limited_over_several_frames():
+    each = frame(message(1, single(bytes(DATA_OCTETS_MAX // 2))))
+    found = same_scan(each * 3)
+    assert found is not None
+    assert found.entries == 1
+    large = frame(message(1, single(bytes(DATA_OCTETS_MAX))))
+    found = same_scan(large + each)
+    assert found is not None
+    assert found.next_at == len(large)
+
+
+def test_entries_are_limited_over_several_frames():
+    each = frame(*[message(i, single(b"")) for i in range(40_000)])
+    found = same_scan(each * 2)
+    assert found is not None
+    assert found.entries == 40_000
+    large = frame(*[message(i, single(b"")) for i in range(ENTRIES_MAX + 1)])
+    found = same_scan(large + each)
+    assert found is not None
+    assert found.entries == ENTRIES_MAX + 1
+
+
+def test_an_end_behind_the_buffer_is_refused():
+    if C is not None:
+        with pytest.raises(ValueError, match="behind the end"):
+            C.scan(b"", 0, 1)
+        with pytest.raises(TypeError):
+            C.scan(b"", -1, 0)
+        with pytest.raises(TypeError):
+            C.scan(b"", 0)
+        with pytest.raises(TypeError):
+            C.cut(b"", 0, 1)
+    assert same_scan(b"", 5, 0) is None
+
+
+# -- version 2 --------------------------------------------------------------------------------------------------------
+
+
+def filtered(publishing_id: int, value: bytes | None, entry: bytes) -> bytes:
+    length = -1 if value is None else len(value)
+    return pack(">Qh", publishing_id, length) + (value or b"") + entry
+
+
+def test_filter_values_are_told_apart_from_entries():
+    octets = frame(
+        filtered(1, b"eu", single(b"a")), filtered(2, None, batch(b"b", 2)), filtered(3, b"", single(b"")), version=2
+    )
+    found = scan_filtered(b"x" + octets, 1, 1 + len(octets))
+    assert found is not None
+    published, values = found
+    assert values == [b"eu", None, b""]
+    assert published.data == single(b"a") + batch(b"b", 2) + single(b"")
+    assert (published.entries, published.messages, published.ids) == (3, 4, pack(">QQQ", 1, 2, 3))
+    assert (published.first_id, published.last_id, published.next_at) == (1, 3, 1 + len(octets))
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        frame(message(1, single(b"a"))),
+        frame(filtered(1, b"eu", single(b"a")), version=2)[:-1],
+        frame(filtered(1, b"eu", single(b"a")), version=2, number=2),
+        frame(filtered(1, b"eu", single(b"a")) * 2, version=2, number=1),
+        frame(filtered(1, b"eu", b"\0\0\0\x09"), version=2),
+        frame(pack(">Qh", 1, -2) + single(b"a"), version=2),
+        frame(pack(">Qh", 1, 900) + single(b"a"), version=2),
+        frame(bytes(9), bytes(9), b"", version=2, number=1),
+    ],
+)
+def test_a_malformed_frame_of_version_2_gives_nothing(octets):
+    assert scan_filtered(octets, 0, len(octets)) is None
+
+
+def test_a_frame_of_version_2_may_be_empty():
+    assert scan_filtered(frame(version=2), 0, 13) == (Published(b"", 0, 0, b"", 0, 0, 13), [])
+
+
+# -- a chunk's data ---------------------------------------------------------------------------------------------------
+
+DATA = single(b"abc") + batch(b"de", 3, codec=1, unpacked=7) + single(b"")
+
+
+def test_entries_are_told_apart():
+    assert list(entries_of(DATA)) == [
+        Entry(0, 1, SINGLE, b"abc", 3),
+        Entry(1, 3, 1, b"de", 7),
+        Entry(4, 1, SINGLE, b"", 0),
+    ]
+
+
+def test_data_are_cut_at_entries():
+    assert same_cut(DATA, 0, 65_535, 1_000) == (len(DATA), 3, 5)
+    assert same_cut(DATA, 0, 2, 1_000) == (20, 2, 4)
+    assert same_cut(DATA, 0, 9, 19) == (7, 1, 1)
+    assert same_cut(DATA, 7, 9, 14) == (20, 1, 3)
+    assert same_cut(DATA, 7, 0, 0) == (20, 1, 3)
+    assert same_cut(DATA, len(DATA), 9, 9) == (len(DATA), 0, 0)
+    assert same_cut(b"", 0, 9, 9) == (0, 0, 0)
+
+
+def test_malformed_data_are_refused():
+    for octets in (DATA[:-1], batch(b"", 0), b"\x80", single(b"a") + b"\0"):
+        assert same_cut(octets, 0, 99, 99) is None
+        with pytest.raises(ValueError, match="malformed entry"):
+            list(entries_of(octets))
+
+
+# -- any octets -------------------------------------------------------------------------------------------------------
+
+bodies = st.binary(max_size=40) | st.integers(0, 5_000).map(bytes)
+good = st.builds(single, bodies) | st.builds(
+    batch, bodies, st.integers(1, 65_535), st.integers(0, 7), st.integers(0, 2**32 - 1), st.integers(0, 15)
+)
+frames = st.builds(
+    lambda messages, publisher: frame(*[message(*each) for each in messages], publisher=publisher),
+    st.lists(st.tuples(st.integers(0, 2**64 - 1), good), max_size=6),
+    st.sampled_from([1, 1, 1, 2]),
+)
+
+
+@few
+@given(st.lists(frames, max_size=5), st.data())
+def test_any_frames_mean_the_same_to_both(several, data):
+    octets = b"".join(several)
+    found = same_scan(octets)
+    if several:
+        assert found is not None
+        parts = list(entries_of(found.data))
+        assert (len(parts), sum(part.messages for part in parts)) == (found.entries, found.messages)
+        same_cut(found.data, 0, data.draw(st.integers(0, 9)), data.draw(st.integers(0, 9_000)))
+    cut_at = data.draw(st.integers(0, len(octets)))
+    same_scan(octets, 0, cut_at)
+    same_scan(octets, cut_at)
+
+
+def test_thousands_of_damaged_frames_mean_the_same_to_both(seed):
+    source = random.Random(seed)
+    seen = 0
+    for _ in range(3_000):
+        messages = []
+        for _ in range(source.randrange(5)):
+            body = bytes(source.choice((0, 1, 10, 27, 28, 29, 60)))
+            entry = single(body) if source.random() < 0.7 else batch(body, source.randrange(3), source.randrange(8))
+            messages.append(message(source.getrandbits(64), entry))
+        octets = bytearray(frame(*messages) + frame(*messages[:2]))
+        for _ in range(source.randrange(3)):
+            octets[source.randrange(len(octets))] = source.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
+        found = same_scan(bytes(octets), 0, len(octets) - source.choice((0, 0, 1, 9)))
+        seen += found is not None and found.entries > 0
+        same_cut(bytes(octets[21:]), 0, source.randrange(4), source.randrange(200))
+    assert seen > 600
+
+
+# -- which one runs ---------------------------------------------------------------------------------------------------
+
+
+@needs_c
+def test_a_module_built_for_another_seam_is_not_used(monkeypatch):
+    monkeypatch.delenv("PYBROKER_PURE", raising=False)
+    assert C.SEAM == entries.SEAM
+    monkeypatch.setattr(entries, "SEAM", C.SEAM + 1)
+    assert entries._choose() == (pure_scan, pure_cut)
+
+
+def test_pure_is_what_the_environment_asks_for(monkeypatch):
+    monkeypatch.setenv("PYBROKER_PURE", "1")
+    assert entries._choose() == (pure_scan, pure_cut)
