@@ -90,6 +90,20 @@ def body(content: bytes) -> bytes:
     return b"".join(parts)
 
 
+def parts(contents: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the property octets and the body of each of many; messages of one kind mostly have the same properties."""
+    octets = head = b""
+    stop = 0
+    for content in contents:
+        if content[3:7] != head or content[19:stop] != octets:
+            octets, head = property_octets(content), content[3:7]
+            stop = _PROPERTIES + len(octets)
+        start = stop + _EMPTY_FRAME_OCTETS
+        # One frame: its length is that of the body.
+        one = content[start - 4 : start] == content[15:19] and len(content) > start
+        yield octets, content[start:-1] if one else body(content)
+
+
 def body_start(content: bytes, octets_max: int) -> bytes:
     """Return the first octets of the body, without looking at the others."""
     at = _header_size(content)

@@ -48,3 +48,12 @@ def test_a_body_in_parts(body, frame_octets_max, octets_max, part_octets):
     wanted = body[:octets_max]
     parts = [wanted[at : at + part_octets] for at in range(0, len(wanted), part_octets)]
     assert parts == list(content_view.body_parts(whole, octets_max, part_octets))
+
+
+def test_many_are_taken_into_properties_and_bodies():
+    kinds = [{}, {"delivery_mode": 2}, {"delivery_mode": 1}, {"reply_to": "t"}]
+    several = [content(octets, **kind) for kind in kinds for octets in (b"", b"a", b"bc", b"d" * 300)]
+    several.append(content(bytes(9_000), frame_octets_max=4_096))
+    several += several[::-1]
+    expected = [(content_view.property_octets(each), content_view.body(each)) for each in several]
+    assert list(content_view.parts(several)) == expected

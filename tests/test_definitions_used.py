@@ -30,6 +30,7 @@ MANUALS = {"pybroker.client": "man/pybroker-client.7", "pybroker.testing": "man/
 # The face of streams for a door that comes next.
 COMING = {
     "Stream.publish_entries",
+    "scan_filtered",
     *[
         f"Tracking.{name}"
         for name in ("publisher_id", "note_publisher", "store_offset", "hold", "release", "when_ready")

@@ -54,7 +54,7 @@ def test_architecture_speaks_of_what_exists():
     # The table of a package names its rooms alone.
     places = [ROOT, *(ROOT / "pybroker" / room for room in ("", "core", "core/queue", "store"))]
     findings = []
-    for name in re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+(?:\.[a-z]+)?)?)", text):
+    for name in re.findall(r"`((?:[a-z0-9_]+/)+(?:[a-z0-9_]+(?:\.[a-z]+)?)?)", text):
         path = name.removesuffix("/")
         if not any((place / path).exists() or (place / f"{path.split('.')[0]}.py").exists() for place in places):
             findings.append(f"ARCHITECTURE.md speaks of {name}, which does not exist.")

@@ -41,7 +41,7 @@ def browse(stream: "StreamFacts", wish: "Wish", pause: "Callable[[float], object
         if not runs:
             # More may be in memory, behind what is damaged on disk.
             offset = next((piece.offset for piece in stream.pieces if piece.offset > offset), end)
-        yield from messages_of(runs, max(offset, stream.first_offset), end)
+        yield from messages_of(stream, runs, max(offset, stream.first_offset), end)
         offset = behind(runs, offset)
         yield None
 
@@ -54,7 +54,7 @@ def _backwards(stream: "StreamFacts", before: int, pause: "Callable[[float], obj
         offset = first
         while offset < before:
             runs = yield from _read(stream, offset, pause)
-            found.extendleft(messages_of(runs, max(offset, stream.first_offset), before))
+            found.extendleft(messages_of(stream, runs, max(offset, stream.first_offset), before))
             offset = behind(runs, offset)
             if not runs:
                 break
@@ -86,10 +86,15 @@ def read(
     return answers[0]
 
 
-def messages_of(runs: "list[Run]", first: int, stop: int) -> "Iterator[Browsed]":
-    """Yield the messages of runs that have one of these offsets."""
+def messages_of(stream: "StreamFacts", runs: "list[Run]", first: int, stop: int) -> "Iterator[Browsed]":
+    """Yield the messages of runs that have one of these offsets; entries as contents, but for those nobody can open."""
     for run in runs:
         if isinstance(run, EntriesRun):
+            offset, end = max(first, run.first_seq), min(stop, run.first_seq + run.count)
+            while offset < end:
+                part = stream.streams.conversion.contents(stream, run, offset)
+                yield from messages_of(stream, part.runs, offset, end)
+                offset = part.stop
             continue
         for index in range(max(0, first - run.first_seq), min(run.count, stop - run.first_seq)):
             yield Browsed(0, run, index, 0)

@@ -5,7 +5,7 @@ A chunk in which its offset is comes whole: such a consumer passes over what it 
 
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.stream.reader import RUN_COST, Reader
+from pybroker.core.stream.reader import CONVERT_COST, RUN_COST, Reader
 from pybroker.entries_run import EntriesRun
 
 if TYPE_CHECKING:
@@ -22,16 +22,26 @@ class ChunkReader(Reader):
 
     def serve(self, credit: int, cost_max: int, now_ms: int) -> int:  # noqa: ARG002 - a chunk, whatever it costs
         """Deliver the next chunk; return what that cost; 0: none is there."""
-        run, _ = self._run_at()
+        run, index = self._run_at()
         if run is None:
             return 0
-        self._pass(run)
+        cost = RUN_COST
         if not isinstance(run, EntriesRun):
-            self.skipped += run.count
-            return RUN_COST
+            cost += CONVERT_COST * run.count
+            run = self._chunk(run, run.first_seq + index)
+        self._go_on(run.first_seq + run.count)
         self.stream.count_delivered(run.count)
         self.consumer.deliver_chunk(run, now_ms)
-        return max(RUN_COST, run.octets // COST_OCTETS)
+        return cost + run.octets // COST_OCTETS
+
+    def _chunk(self, run: "Run", offset: int) -> EntriesRun:
+        """Return the chunk of entries that has a message of these contents."""
+        stream = self.stream
+        piece = stream.pieces.find(offset)
+        # The time of what was read from the files is that of its chunk.
+        timestamp_ms = piece.timestamp_ms if piece is not None and piece.run is run else run.arrived_ms
+        chunks = stream.streams.conversion.chunks(stream, run, timestamp_ms)
+        return next(chunk for chunk in chunks if chunk.first_seq + chunk.count > offset)
 
     def _taken(self, found: "list[Run]") -> "list[Run]":
         """Return chunks as they were read: the time in them is that of the wall."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pybroker.core.auth.users import User
     from pybroker.core.policy.limits import QueueLimits
     from pybroker.core.stream.pieces.pieces import Pieces
+    from pybroker.core.stream.streams import Streams
     from pybroker.run import Run
     from pybroker.store.streams.chunk_log import ChunkLog
 
@@ -27,6 +28,11 @@ class StreamFacts(Queue):
     files: "ChunkLog"
     next_offset: int
     pieces: "Pieces"
+
+    @property
+    def streams(self) -> "Streams":
+        """Return the owner of what all streams share."""
+        return self.vhost.broker.streams
 
     @property
     def first_offset(self) -> int:

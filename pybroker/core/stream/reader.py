@@ -20,6 +20,7 @@ NODE_READ_OCTETS: Final = 33_554_432
 # In messages that are delivered together: what a run costs, and a message that is looked into.
 RUN_COST: Final = 4
 FILTER_COST: Final = 8
+CONVERT_COST: Final = 3
 # How long after a read that failed it is tried again.
 RETRY_MS: Final = 1_000
 
@@ -80,17 +81,15 @@ class Reader:
         run, start = self._run_at()
         if run is None:
             return 0
-        if isinstance(run, EntriesRun):
-            self._pass(run)
-            self.skipped += run.count - start
-            return RUN_COST
         each = 1 if self.filters is None else FILTER_COST
+        if isinstance(run, EntriesRun):
+            each += CONVERT_COST
+            run, start = self._converted(run, run.first_seq + start)
+            if run is None:
+                return RUN_COST
         stop = min(run.count, start + min(credit, max(1, cost_max // each)))
         indexes = range(start, stop)
-        assert self.next_offset is not None
-        self.next_offset = run.first_seq + stop
-        if self.ahead and self.ahead[0] is run and stop == run.count:
-            self.ahead.popleft()
+        self._go_on(run.first_seq + stop)
         spans = [indexes] if self.filters is None else self.filters.spans(run, indexes)
         for span in spans:
             self.stream.count_delivered(len(span))
@@ -101,11 +100,25 @@ class Reader:
         """Return runs that were read from the files as they are delivered."""
         return on_clock(found, self.stream.vhost.broker.clock)
 
-    def _pass(self, run: "Run") -> None:
-        """Go on behind a run that is done with."""
-        self.next_offset = run.first_seq + run.count
-        if self.ahead and self.ahead[0] is run:
-            self.ahead.popleft()
+    def _converted(self, run: EntriesRun, offset: int) -> "tuple[Run | None, int]":
+        """Return contents with the next message and its index there; None if all that follow there cannot be opened."""
+        part = self.stream.streams.conversion.contents(self.stream, run, offset)
+        for made in part.runs:
+            if made.first_seq + made.count > offset:
+                if made.first_seq > offset:
+                    self._skip_to(made.first_seq)
+                    offset = made.first_seq
+                return made, offset - made.first_seq
+        self.skipped += part.stop - offset
+        self._go_on(part.stop)
+        return None, 0
+
+    def _go_on(self, offset: int) -> None:
+        """Go on with an offset behind what is done with."""
+        self.next_offset = offset
+        ahead = self.ahead
+        if ahead and ahead[0].first_seq + ahead[0].count <= offset:
+            ahead.popleft()
 
     def _run_at(self) -> "tuple[Run | None, int]":
         """Return the run with the next message and its index there; None: it is not there, or not there yet."""

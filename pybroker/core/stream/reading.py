@@ -94,7 +94,7 @@ def _messages(stream: "StreamFacts", wanted: Wanted, pause: "Callable[[float], o
         found = yield from read(stream, offset, pause)
         if isinstance(found, BaseException):
             raise InternalError(f"{stream!r} cannot be read: {found}")
-        yield from messages_of(found, max(offset, stream.first_offset), end)
+        yield from messages_of(stream, found, max(offset, stream.first_offset), end)
         # Without any, more may be in memory, behind what is damaged on disk.
         in_memory = (piece.offset for piece in stream.pieces if piece.offset > offset)
         offset = behind(found, offset) if found else next(in_memory, end)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pybroker.core.stream.filter import Filters
     from pybroker.core.stream.offset import OffsetSpec
     from pybroker.core.stream.pieces.piece import Piece
-    from pybroker.core.stream.streams import Streams
     from pybroker.entries_run import EntriesRun
     from pybroker.run import Run
     from pybroker.store.streams.chunk_log import ChunkLog
@@ -76,11 +75,6 @@ class Stream(StreamFacts):
         self.tracking = Tracking(self)
         self.streams.open(self)
         self.consumers = StreamConsumers()
-
-    @property
-    def streams(self) -> "Streams":
-        """Return the owner of what all streams share."""
-        return self.vhost.broker.streams
 
     @property
     def pending(self) -> int:

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
+from pybroker.core.stream.conversion.conversion import Conversion
 from pybroker.core.stream.pieces.load import load
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from pybroker.core.broker import Broker
     from pybroker.core.policy.limits import QueueLimits
+    from pybroker.core.stream.facts import StreamFacts
     from pybroker.core.stream.pieces.piece import Piece
     from pybroker.core.stream.stream import Stream
     from pybroker.store.streams.chunk_log import ChunkLog
@@ -61,6 +63,7 @@ class Streams:
         "_save",
         "again",
         "cached",
+        "conversion",
         "known",
         "open_files",
         "pending",
@@ -81,6 +84,7 @@ class Streams:
         self.pending = self.cached = self.readers = 0
         self._leaving: dict[Stream, int] = {}  # deleted ones, and the commit position of the definitions
         self.open_files: OpenFiles | None = None
+        self.conversion = Conversion(self._unopened)
 
     @property
     def is_behind(self) -> bool:
@@ -118,6 +122,10 @@ class Streams:
             self._retain_ms = now_ms
             for stream in list(self.known):
                 self.retain(stream)
+
+    def _unopened(self, stream: "StreamFacts") -> None:
+        text = f"messages of {stream!r} are in sub-batches that cannot be opened: only its stream clients get them"
+        self._broker.warn("stream.unopened", f"codec of {stream.id}", text, vhost=stream.vhost.name, queue=stream.name)
 
     # -- files ---------------------------------------------------------------------------------------------------------
 

@@ -80,7 +80,7 @@ Value = tuple[int, bytes]
 def read(octets: bytes, at: int, stop: int) -> tuple[int, int, int]:
     """Return the code of the value at `at`, and where its octets begin and end, without its length.
 
-    What describes it is passed over. Raises ValueError.
+    A descriptor in front of it is passed over. Raises ValueError.
     """
     for _ in range(_DESCRIPTORS_MAX):
         if at >= stop:

@@ -17,6 +17,7 @@ from pybroker.wire.amqp10.sections import (
     MESSAGE_ANNOTATIONS,
     PROPERTIES,
     Section,
+    section,
     sections_of,
 )
 from pybroker.wire.expiration import parse_expiration
@@ -53,11 +54,16 @@ _MODES: Final = {
     (amqp.BOOLEAN, b"\0"): _TRANSIENT,
 }
 
+# Most connections have this one channel alone: for them nothing has to be written anew.
+CHANNEL: Final = 1
+_CHANNEL: Final = CHANNEL.to_bytes(2)
+_DATA: Final = section(DATA, b"")
+
 Map = dict[bytes, amqp.Value]
 
 
 class Front(NamedTuple):
-    """What the sections before a body say: property octets, and where it was published, None where they do not say."""
+    """The sections before a body: property octets, and where the message was published, None if they do not say."""
 
     properties: bytes
     exchange: str | None
@@ -68,34 +74,61 @@ _NOTHING: Final = Front(b"\0\0", None, None)
 _fronts: dict[tuple[bytes, bool], Front] = {}
 
 
-def content_of(message: bytes) -> bytes:
-    """Return header frame and body frame of a message, on channel 0."""
-    front, body = parts_of(message)
-    return framed(front.properties, body)
+def contents_of(messages: list[bytes]) -> list[tuple[Front, bytes, int]]:
+    """Return front, content and size of the body of each message; those of one kind share their front."""
+    made: list[tuple[Front, bytes, int]] = []
+    append = made.append
+    # Neighbours are mostly alike up to the length of the body.
+    start, at, stop, front = b"", 0, 0, _NOTHING
+    head, head_size = b"", -1
+    for message in messages:
+        if start and message.startswith(start):
+            size = int.from_bytes(message[at:stop])
+            if size and size == len(message) - stop:
+                if size != head_size:
+                    head, head_size = _head(front.properties, size), size
+                append((front, b"%b%b\xce" % (head, message[stop:]), size))
+                continue
+        front, body, at, stop = _parts_of(message)
+        start, head_size = message[:at], -1
+        append((front, framed(front.properties, body), len(body)))
+    return made
 
 
 def framed(properties: bytes, body: bytes) -> bytes:
     """Return header frame and body frame, however long; no body frame without a body."""
-    head = b"\2\0\0%b\0\x3c\0\0%b%b\xce" % (
-        (12 + len(properties)).to_bytes(4),
-        len(body).to_bytes(8),
-        properties,
-    )
-    return head + b"\3\0\0%b%b\xce" % (len(body).to_bytes(4), body) if body else head
+    return b"%b%b\xce" % (_head(properties, len(body)), body) if body else _header(properties, 0)
 
 
-def parts_of(message: bytes) -> tuple[Front, bytes]:
-    """Return what a message's front says, and its body.
+def _header(properties: bytes, size: int) -> bytes:
+    """Return the header frame of a content with a body of so many octets."""
+    length = (12 + len(properties)).to_bytes(4)
+    return b"\2%b%b\0\x3c\0\0%b%b\xce" % (_CHANNEL, length, size.to_bytes(8), properties)
+
+
+def _head(properties: bytes, size: int) -> bytes:
+    """Return the octets of a content before its body."""
+    return b"%b\3%b%b" % (_header(properties, size), _CHANNEL, size.to_bytes(4))
+
+
+def _parts_of(message: bytes) -> tuple[Front, bytes, int, int]:
+    """Return what a message's front says, its body, and between which places the length of that body stands.
 
     A body of one section of data is its octets; one of anything else stays AMQP 1.0, and the message's type says so.
     # Differs from RabbitMQ: octets that are no message of AMQP 1.0 are a body; properties above 255 octets are left
     out. At these, at a header section, and at a body of anything but one section of data, its connection ends with 541.
+    Both places are 0 for a message that does not end with one section of data.
     """
     try:
         front_stop, start, stop, encoded = _body_of(message)
-        return _front_of(message[:front_stop], encoded), message[start:stop]
+        front = _front_of(message[:front_stop], encoded)
     except ValueError:
-        return _NOTHING, message
+        return _NOTHING, message, 0, 0
+    body = message[start:stop]
+    at = front_stop + len(_DATA) + 1
+    if encoded or stop != len(message) or start - at not in (1, 4) or not message.startswith(_DATA, front_stop):
+        return front, body, 0, 0
+    return front, body, at, start
 
 
 def _body_of(message: bytes) -> tuple[int, int, int, bool]:

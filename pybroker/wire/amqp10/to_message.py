@@ -1,8 +1,8 @@
 """A content of AMQP 0-9-1 as a message of AMQP 1.0, as a client of the stream protocol gets it."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pybroker.content_view import body, property_octets
+from pybroker.entries_run import LENGTH_OCTETS
 from pybroker.wire.amqp10 import encoding as amqp
 from pybroker.wire.amqp10.fields import timestamp, value_of
 from pybroker.wire.amqp10.sections import (
@@ -26,6 +26,9 @@ from pybroker.wire.amqp10.to_content import (
 from pybroker.wire.properties import Properties, decode_properties, find_headers, replace_headers
 from pybroker.wire.table import split_table
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 # Fronts of messages that were made. Longer ones are made each time.
 FRONTS_MAX: Final = 1_024
 FRONT_OCTETS_MAX: Final = 512
@@ -34,20 +37,30 @@ _DATA: Final = section(DATA, b"")
 _fronts: dict[tuple[bytes, str, str], tuple[bytes, bool]] = {}
 
 
-def message_of(content: bytes, exchange: str, routing_key: str) -> bytes:
-    """Return a content as a message that says where it was published."""
-    front, may_be_encoded = front_of(property_octets(content), exchange, routing_key)
-    return front + encoded_body(body(content), may_be_encoded=may_be_encoded)
+def entries_of_contents(contents: "Iterable[tuple[bytes, bytes]]", exchange: str, routing_key: str) -> list[bytes]:
+    """Return contents, of which property octets and body are given, as messages with their lengths in front."""
+    made: list[bytes] = []
+    append = made.append
+    props, front, front_octets, may_be_encoded = b"", b"", -1, False
+    before, before_size = b"", -1
+    for octets, content_body in contents:
+        size = len(content_body)
+        if octets != props or front_octets < 0:
+            props = octets
+            front, may_be_encoded = _front_of(octets, exchange, routing_key)
+            front_octets, before_size = len(front), -1
+        if may_be_encoded and is_body(content_body):
+            append(b"%b%b%b" % ((front_octets + size).to_bytes(LENGTH_OCTETS), front, content_body))
+            continue
+        if size != before_size:
+            data = _DATA + amqp.binary_head(size)
+            before = (front_octets + len(data) + size).to_bytes(LENGTH_OCTETS) + front + data
+            before_size = size
+        append(before + content_body)
+    return made
 
 
-def encoded_body(octets: bytes, *, may_be_encoded: bool) -> bytes:
-    """Return the sections of a body: these octets, if they are some and their type says so, else a section of data."""
-    if may_be_encoded and is_body(octets):
-        return octets
-    return b"%b%b%b" % (_DATA, amqp.binary_head(len(octets)), octets)
-
-
-def front_of(props: bytes, exchange: str, routing_key: str) -> tuple[bytes, bool]:
+def _front_of(props: bytes, exchange: str, routing_key: str) -> tuple[bytes, bool]:
     """Return the sections before the body, and whether that may be AMQP 1.0 already."""
     key = props, exchange, routing_key
     known = _fronts.get(key)

@@ -2,11 +2,13 @@
 
 import pytest
 
+from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.queue.browse import shown
 from pybroker.core.queue.browse.document import time_text
 from pybroker.core.stream import browse as module
 from pybroker.store.disk import DiskError
 from tests.core.stream.conftest import SlowFiles
+from tests.entries import entries_run
 
 
 @pytest.fixture
@@ -121,3 +123,15 @@ def test_a_stream_that_is_deleted_meanwhile_ends_it(monkeypatch, stream):
     next(browsed)
     stream.deleted = True
     assert [one for some in browsed for one in some] == []
+
+
+def test_entries_are_shown_as_contents(make_stream, monkeypatch):
+    made = make_stream()
+    for number in range(3):
+        made.publish_entries(entries_run(0, *[b"%d" % (4 * number + i) for i in range(4)]), NO_RECEIPT)
+    monkeypatch.setattr(module, "WINDOW_MESSAGES", 3)
+    assert [*range(12)] == seen(made, messages_max=20)
+    assert [*range(11, -1, -1)] == seen(made, newest_first=True, messages_max=20)
+    assert [5, 6] == seen(made, start=(0, 5), messages_max=2)
+    ((one,),) = (some for some in made.peek(None, lambda _: None, start=(0, 5), messages_max=1) if some)
+    assert (one["body"], one["exchange"], one["routing_key"]) == ("5", "", "s")

@@ -5,11 +5,16 @@ import errno
 import pytest
 
 from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.routing.publish import names_of
+from pybroker.core.stream.conversion.conversion import Conversion
 from pybroker.core.stream.offset import OffsetSpec
 from pybroker.core.stream.pieces.piece import piece_of_entries
 from pybroker.store.disk import DiskError
 from pybroker.store.streams.format import Chunk
 from pybroker.store.streams.memory import MemoryStreamLog
+from pybroker.wire.amqp10.to_content import framed
+from tests.amqp10 import content_of
+from tests.core.stream.runs import bodies_run
 from tests.core.stream.test_reader import Sink
 from tests.entries import bodies_of, entries_run
 
@@ -135,7 +140,36 @@ def test_a_read_that_fails_is_tried_again(world, slow, attach):
     assert got(sink) == [(0, b"0")]
 
 
-def test_contents_are_passed_over(world, stream, fill, attach):
-    fill(stream, b"0")
-    publish(stream, b"1")
-    assert got(attach(stream, OffsetSpec(offset=0))) == [(1, b"1")]
+def test_contents_are_delivered_as_entries(world, slow, fill, attach):
+    fill(slow, b"0", b"1")
+    publish(slow, b"2")
+    sink = attach(slow, OffsetSpec(offset=1))
+    assert [offset for offset, *_ in got(sink)] == [0, 2]
+    assert [content_of(message) for message in sink.got[0][1]] == [framed(b"\0\0", b"0"), framed(b"\0\0", b"1")]
+    assert (slow.readers[sink].skipped, slow.delivered) == (0, 3)
+    # and alike when they are in the files
+    world.clock.advance(5_000)
+    world.broker.streams.move(slow)
+    slow.files.run()
+    slow.pieces.forget(slow.files.next_offset)
+    slow.streams.conversion = Conversion(lambda _: None)
+    again = attach(slow, OffsetSpec(offset=0))
+    slow.files.run()
+    world.run()
+    assert again.got == sink.got
+
+
+def test_contents_that_become_several_chunks_are_delivered_one_by_one(world, stream, attach):
+    names = names_of("x" * 255, "k" * 255)
+    run = bodies_run(stream.log.take(4_000), *[b"%d" % i for i in range(4_000)])
+    run.names = names
+    stream.enqueue(run, range(4_000), NO_RECEIPT)
+    sink = attach(stream, OffsetSpec(offset=3_000), credit=1)
+    assert len(sink.got) == 1
+    first, bodies, _ = sink.got[0]
+    assert first <= 3_000 < first + len(bodies)
+    sink.left = 9
+    stream.consumers.resume(sink)
+    stream.wake()
+    world.run()
+    assert sum(len(bodies) for _, bodies, _ in sink.got) == 4_000 - first

@@ -7,8 +7,9 @@ import pytest
 from pybroker.content_view import body
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.stream.offset import OffsetSpec
+from pybroker.entries_run import EntriesRun
 from pybroker.store.disk import DiskError
-from tests.entries import entries_run
+from tests.entries import batch, entries, entries_run
 
 
 class Sink:
@@ -161,9 +162,38 @@ def test_the_place_of_a_consumer_that_has_left_is_not_looked_for_again(world, sl
     assert (slow.files.jobs, world.broker.streams.again) == ([], [])
 
 
-def test_entries_are_passed_over(world, stream, fill, attach):
-    stream.publish_entries(entries_run(0, b"0"), NO_RECEIPT)
-    fill(stream, b"1")
+def test_entries_are_delivered_as_contents(world, stream, fill, attach):
+    stream.publish_entries(entries_run(0, b"0", b"1"), NO_RECEIPT)
+    fill(stream, b"2")
+    sink = attach(stream, OffsetSpec(offset=1))
+    world.run()
+    assert sink.got == [(1, b"1"), (2, b"2")]
+    assert (stream.readers[sink].lag, stream.readers[sink].skipped, stream.delivered) == (0, 0, 2)
+
+
+def test_entries_are_delivered_as_credit_allows(world, slow, attach):
+    for _ in range(2):
+        slow.publish_entries(entries_run(0, *[b"%d" % i for i in range(300)]), NO_RECEIPT)
+    world.broker.streams.move(slow)
+    slow.files.run()
+    slow.pieces.forget(slow.files.next_offset)
+    sink = attach(slow, OffsetSpec(offset=250), 60)
+    for _ in range(8):
+        world.run()
+        slow.files.run()
+        sink.left += 50
+        slow.consumers.resume(sink)
+        slow.wake()
+    assert sink.got == [(i, b"%d" % (i % 300)) for i in range(250, 600)]
+    assert not slow.readers[sink].ahead
+
+
+def test_sub_batches_that_cannot_be_opened_are_passed_over(world, stream, fill, attach):
+    data = batch(b"x", b"y", codec=3) + entries(b"2") + batch(b"x", codec=3)
+    stream.publish_entries(EntriesRun(0, [data], 3, 4, len(data), 0), NO_RECEIPT)
+    fill(stream, b"4")
     sink = attach(stream, OffsetSpec(offset=0))
     world.run()
-    assert sink.got == [(1, b"1")]
+    assert sink.got == [(2, b"2"), (4, b"4")]
+    assert stream.readers[sink].skipped == 3
+    assert stream.streams.conversion.unopened == 3

@@ -1,8 +1,12 @@
 import pytest
 
+from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.stream.reading import LOOKED_AT_MAX, Wanted, documents
 from pybroker.errors import InternalError
 from pybroker.store.disk import DiskError
+from pybroker.wire.amqp10.encoding import binary, map_of, text
+from pybroker.wire.amqp10.sections import APPLICATION_PROPERTIES, DATA, section
+from tests.entries import entries_run
 
 
 @pytest.fixture
@@ -74,3 +78,13 @@ def test_others_go_on_though_nothing_is_found(stream, fill):
     batches = list(documents(stream, Wanted(0, values=["fr"]), lambda _: None))
     assert (batches.count([]), len(batches)) >= (3, 3)
     assert not any(batches)
+
+
+def test_entries_are_filtered_by_their_application_properties(stream, read_all):
+    values = [b"eu", b"us", b"eu"]
+    keys = [section(APPLICATION_PROPERTIES, map_of([(text(b"x-stream-filter-value"), text(each))])) for each in values]
+    stream.publish_entries(
+        entries_run(0, *[key + section(DATA, binary(b"x")) for key in keys], b"no message"), NO_RECEIPT
+    )
+    assert read_all(stream)[0] == [0, 1, 2, 3]
+    assert read_all(stream, values=["eu"])[0] == [0, 2]

@@ -21,11 +21,13 @@ from pybroker.wire.amqp10.sections import (
     VALUE,
     section,
 )
-from pybroker.wire.amqp10.to_content import FRONTS_MAX, HEADERS_MAX, content_of, framed, parts_of
+from pybroker.wire.amqp10.to_content import FRONTS_MAX, HEADERS_MAX, contents_of, framed
 from pybroker.wire.properties import Properties, attributes_of, decode_properties
+from tests.amqp10 import content_of, parts_of
 from tests.sources import ROOT
 
 ROWS = json.loads((ROOT / "tests/wire/amqp10/rabbitmq_3_10_8.json").read_text())["messages"]
+GOOD = [bytes.fromhex(row["message"]) for row in ROWS]
 # Of two sections of data RabbitMQ delivers the second one; a time before 1970 is one that it is not.
 OTHERWISE = {"two data", "negative timestamp"}
 BODY = section(DATA, binary(b"x"))
@@ -191,7 +193,32 @@ def test_a_body_of_any_length_is_one_frame():
     octets = bytes(300_000)
     assert content_of(section(DATA, binary(octets))) == framed(b"\0\0", octets)
     assert body(framed(b"\0\0", octets)) == octets
-    assert framed(b"\0\0", b"") == b"\2\0\0\0\0\0\x0e\0\x3c\0\0" + bytes(8) + b"\0\0\xce"
+    assert framed(b"\0\0", b"") == b"\2\0\1\0\0\0\x0e\0\x3c\0\0" + bytes(8) + b"\0\0\xce"
+
+
+def other_sizes(message: bytes) -> list[bytes]:
+    """Return a message of one short section of data last, and others like it."""
+    front = message[: -len(binary(b"x"))]
+    return [front + binary(octets) for octets in (b"x", b"yz", b"", b"q" * 254, b"q" * 255, b"r" * 300, b"s" * 300)]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(GOOD), max_size=4).map(lambda some: some + other_sizes(BODY) + some), st.data())
+def test_many_are_what_each_is(several, data):
+    messages = data.draw(st.permutations(several + other_sizes(section(PROPERTIES, list_of([text(b"id")])) + BODY)))
+    for message, (front, content, size) in zip(messages, contents_of(messages), strict=True):
+        alone, octets = parts_of(message)
+        assert (front, content, size) == (alone, content_of(message), len(octets))
+
+
+def test_a_property_that_looks_like_a_body_is_none():
+    # both begin with the same octets, up to what the first one's last property ends with
+    messages = []
+    for octets in (b"\x05", b"\x06"):
+        value = section(VALUE, binary(b"x" * (octets[0] - 5)))
+        fields = section(APPLICATION_PROPERTIES, map_of([(text(b"k"), binary(b"\0\x53\x75\xa0" + octets))]))
+        messages.append(fields + value)
+    assert [content for _, content, _ in contents_of(messages)] == [content_of(message) for message in messages]
 
 
 def test_fronts_are_remembered_in_a_bounded_number():
@@ -202,9 +229,6 @@ def test_fronts_are_remembered_in_a_bounded_number():
     for _ in range(2):
         assert decoded(long)[0].headers == {"k": "v" * 600}
     assert max(len(octets) for octets, _ in to_content._fronts) <= to_content.FRONT_OCTETS_MAX
-
-
-GOOD = [bytes.fromhex(row["message"]) for row in ROWS]
 
 
 @settings(deadline=None)

@@ -9,10 +9,11 @@ from pybroker.content_view import body, property_octets
 from pybroker.wire.amqp10 import to_message
 from pybroker.wire.amqp10.encoding import binary
 from pybroker.wire.amqp10.sections import DATA, VALUE, section, sections_of
-from pybroker.wire.amqp10.to_content import content_of, framed, parts_of
-from pybroker.wire.amqp10.to_message import FRONTS_MAX, message_of
+from pybroker.wire.amqp10.to_content import framed
+from pybroker.wire.amqp10.to_message import FRONTS_MAX
 from pybroker.wire.properties import Properties, decode_properties, encode_properties
 from pybroker.wire.table import Table
+from tests.amqp10 import content_of, message_of, parts_of
 from tests.sources import ROOT
 from tests.strategies import few, is_not_utf8, properties
 
