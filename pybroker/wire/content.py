@@ -27,7 +27,7 @@ _ACK: Final = 60 << 16 | 80
 _BASIC: Final = 60 << 16
 
 # Property flags of values that no two messages share; remembering such octets would only push useful ones out.
-_UNIQUE_FLAGS: Final = 0x04C0  # correlation-id, message-id, timestamp
+UNIQUE_FLAGS: Final = 0x04C0  # correlation-id, message-id, timestamp
 # Kinds of messages remembered at a time. A few dozen is what real applications have.
 ATTRIBUTES_CACHE_MAX: Final = 1_024
 # Longer ones are read each time: a thousand headers of 128 KiB would be as many to remember.
@@ -146,7 +146,7 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
                 kind_of = attributes_of(properties)
             except AmqpError:
                 break
-            if not flags & _UNIQUE_FLAGS:
+            if not flags & UNIQUE_FLAGS:
                 _remember(properties, kind_of)
         if kind_of is not attributes and kind_of != attributes:
             if contents:
@@ -260,7 +260,7 @@ def attributes_for(properties: bytes) -> RunAttributes:
     attributes = _attributes_cache.get(properties)
     if attributes is None:
         attributes = attributes_of(properties)
-        if len(properties) >= 2 and not int.from_bytes(properties[:2]) & _UNIQUE_FLAGS:
+        if len(properties) >= 2 and not int.from_bytes(properties[:2]) & UNIQUE_FLAGS:
             _remember(properties, attributes)
     return attributes
 

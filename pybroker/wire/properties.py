@@ -27,13 +27,19 @@ from pybroker.wire.table import Table, decode_table, encode_table, split_table
 from pybroker.wire.validate import GROWN, PEER, Limits, check_table, check_utf8
 from pybroker.wire.value import FIELD_TYPES
 
+CONTENT_TYPE: Final = 1 << 15
+CONTENT_ENCODING: Final = 1 << 14
 HEADERS: Final = 1 << 13
 DELIVERY_MODE: Final = 1 << 12
 PRIORITY: Final = 1 << 11
+CORRELATION_ID: Final = 1 << 10
 REPLY_TO: Final = 1 << 9
 EXPIRATION: Final = 1 << 8
+MESSAGE_ID: Final = 1 << 7
 TIMESTAMP: Final = 1 << 6
+TYPE: Final = 1 << 5
 USER_ID: Final = 1 << 4
+APP_ID: Final = 1 << 3
 
 _FLAGS: Final = tuple(1 << bit for bit in range(15, 1, -1))
 _RESERVED: Final = 0b11
@@ -195,6 +201,27 @@ def encode_properties(properties: Properties) -> bytes:
         else:
             parts.append(_shortstr(value))
     return flags.to_bytes(2) + b"".join(parts)
+
+
+def split_properties(props: bytes) -> dict[int, bytes]:
+    """Return the octets of each property, with their own length where they have one, by its flag.
+
+    Raises ProtocolSyntaxError (502).
+    """
+    flags = _flags_of(props)
+    found: dict[int, bytes] = {}
+    position = 2
+    for flag in _FLAGS:
+        if flags & flag:
+            start, position = position, _end_of(props, position, flag)
+            found[flag] = props[start:position]
+    return found
+
+
+def join_properties(values: dict[int, bytes]) -> bytes:
+    """Return the octets of properties that `split_properties` would split into `values`."""
+    ordered = [octets for _, octets in sorted(values.items(), reverse=True)]
+    return b"".join((sum(values).to_bytes(2), *ordered))
 
 
 def find_headers(props: bytes) -> bytes | None:

@@ -14,6 +14,7 @@ from pybroker.run import (
     RunAttributes,
 )
 from pybroker.wire.properties import (
+    HEADERS,
     PROPERTIES,
     Properties,
     attributes_of,
@@ -21,8 +22,10 @@ from pybroker.wire.properties import (
     encode_properties,
     find_headers,
     find_user_id,
+    join_properties,
     replace_headers,
     replace_reply_to,
+    split_properties,
 )
 from pybroker.wire.table import Array, Table, encode_table
 from pybroker.wire.validate import GROWN
@@ -314,3 +317,19 @@ def test_what_does_not_fit_is_our_own_fault(values):
 def test_headers_keep_the_types_of_what_was_sent():
     headers = Table({"n": 5, "a": Array([1, 2], "bs")}, {"n": "s", "a": "A"})
     assert headers == decode_properties(encode_properties(Properties(headers=headers))).headers
+
+
+@strategies.few
+@given(strategies.properties)
+def test_properties_are_split_and_joined(properties):
+    octets = encode_properties(properties)
+    values = split_properties(octets)
+    assert join_properties(values) == octets
+    assert values.get(HEADERS) == find_headers(octets)
+    assert list(values) == sorted(values, reverse=True)
+
+
+@pytest.mark.parametrize("octets", [b"", b"\x80", b"\x80\0", b"\x80\0\5abc", b"\0\1", b"\x00\x40" + bytes(7)])
+def test_malformed_properties_are_not_split(octets):
+    with pytest.raises(ProtocolSyntaxError):
+        split_properties(octets)

@@ -5,15 +5,7 @@ from typing import TYPE_CHECKING, Final
 from pybroker.entries_run import LENGTH_OCTETS
 from pybroker.wire.amqp10 import encoding as amqp
 from pybroker.wire.amqp10.fields import timestamp, value_of
-from pybroker.wire.amqp10.sections import (
-    APPLICATION_PROPERTIES,
-    DATA,
-    MESSAGE_ANNOTATIONS,
-    PROPERTIES,
-    is_body,
-    section,
-)
-from pybroker.wire.amqp10.to_content import (
+from pybroker.wire.amqp10.front import (
     APP_ID_KEY,
     DELIVERY_MODE_KEY,
     ENCODED_TYPE,
@@ -23,7 +15,31 @@ from pybroker.wire.amqp10.to_content import (
     ROUTING_KEY_KEY,
     TYPE_KEY,
 )
-from pybroker.wire.properties import Properties, decode_properties, find_headers, replace_headers
+from pybroker.wire.amqp10.sections import (
+    APPLICATION_PROPERTIES,
+    DATA,
+    MESSAGE_ANNOTATIONS,
+    PROPERTIES,
+    is_body,
+    section,
+)
+from pybroker.wire.content import UNIQUE_FLAGS
+from pybroker.wire.properties import (
+    APP_ID,
+    CONTENT_ENCODING,
+    CONTENT_TYPE,
+    CORRELATION_ID,
+    DELIVERY_MODE,
+    EXPIRATION,
+    HEADERS,
+    MESSAGE_ID,
+    PRIORITY,
+    REPLY_TO,
+    TIMESTAMP,
+    TYPE,
+    USER_ID,
+    split_properties,
+)
 from pybroker.wire.table import split_table
 
 if TYPE_CHECKING:
@@ -34,6 +50,24 @@ FRONTS_MAX: Final = 1_024
 FRONT_OCTETS_MAX: Final = 512
 _NULL: Final = bytes((amqp.NULL,))
 _DATA: Final = section(DATA, b"")
+_UBYTE: Final = bytes((amqp.UBYTE,))
+_SYMBOLS: Final = {key: amqp.symbol(key) for key in (ROUTING_KEY_KEY, EXCHANGE_KEY)}
+_ANNOTATIONS: Final = (
+    (PRIORITY, amqp.symbol(PRIORITY_KEY)),
+    (DELIVERY_MODE, amqp.symbol(DELIVERY_MODE_KEY)),
+    (EXPIRATION, amqp.symbol(EXPIRATION_KEY)),
+)
+# The places of properties in their section, and how they are encoded there.
+_PROPERTIES_COUNT: Final = 13
+_CREATION_TIME_AT: Final = 9
+_PLACES: Final = (
+    (MESSAGE_ID, 0, amqp.text),
+    (USER_ID, 1, amqp.binary),
+    (REPLY_TO, 4, amqp.text),
+    (CORRELATION_ID, 5, amqp.text),
+    (CONTENT_TYPE, 6, amqp.symbol),
+    (CONTENT_ENCODING, 7, amqp.symbol),
+)
 _fronts: dict[tuple[bytes, str, str], tuple[bytes, bool]] = {}
 
 
@@ -66,37 +100,36 @@ def _front_of(props: bytes, exchange: str, routing_key: str) -> tuple[bytes, boo
     known = _fronts.get(key)
     if known is None:
         known = _make_front(props, exchange, routing_key)
-        if len(props) <= FRONT_OCTETS_MAX:
+        # Differing ids and times would only push out useful ones.
+        if len(props) <= FRONT_OCTETS_MAX and not int.from_bytes(props[:2]) & UNIQUE_FLAGS:
             if len(_fronts) >= FRONTS_MAX:
-                del _fronts[next(iter(_fronts))]
+                _fronts.clear()
             _fronts[key] = known
     return known
 
 
 def _make_front(props: bytes, exchange: str, routing_key: str) -> tuple[bytes, bool]:
-    table = find_headers(props)
-    given = decode_properties(props if table is None else replace_headers(props, None))
+    given = split_properties(props)
     annotations = [
-        (ROUTING_KEY_KEY, amqp.text(routing_key.encode())),
-        (EXCHANGE_KEY, amqp.text(exchange.encode())),
+        (_SYMBOLS[ROUTING_KEY_KEY], amqp.text(routing_key.encode())),
+        (_SYMBOLS[EXCHANGE_KEY], amqp.text(exchange.encode())),
     ]
-    if given.priority is not None:
-        annotations.append((PRIORITY_KEY, bytes((amqp.UBYTE, given.priority))))
-    if given.delivery_mode is not None:
-        annotations.append((DELIVERY_MODE_KEY, bytes((amqp.UBYTE, given.delivery_mode))))
-    if given.expiration is not None:
-        annotations.append((EXPIRATION_KEY, _text(given.expiration)))
-    front = section(MESSAGE_ANNOTATIONS, amqp.map_of([(amqp.symbol(key), value) for key, value in annotations]))
+    for flag, key in _ANNOTATIONS:
+        octets = given.get(flag)
+        if octets is not None:
+            annotations.append((key, amqp.text(octets[1:]) if flag == EXPIRATION else _UBYTE + octets))
+    front = section(MESSAGE_ANNOTATIONS, amqp.map_of(annotations))
     values = _properties(given)
-    if any(value != _NULL for value in values):
+    if values:
         front += section(PROPERTIES, amqp.list_of(values))
-    encoded = given.type == ENCODED_TYPE
+    kind = given.get(TYPE)
+    encoded = kind is not None and kind[1:] == ENCODED_TYPE
     fields = []
-    if given.type is not None and not encoded:
-        fields.append((amqp.text(TYPE_KEY), _text(given.type)))
-    if given.app_id is not None:
-        fields.append((amqp.text(APP_ID_KEY), _text(given.app_id)))
-    for key, field in [] if table is None else split_table(table):
+    if kind is not None and not encoded:
+        fields.append((amqp.text(TYPE_KEY), amqp.text(kind[1:])))
+    if APP_ID in given:
+        fields.append((amqp.text(APP_ID_KEY), amqp.text(given[APP_ID][1:])))
+    for key, field in split_table(given[HEADERS]) if HEADERS in given else ():
         made = value_of(field)
         if made is not None:
             fields.append((amqp.text(key), made))
@@ -105,31 +138,14 @@ def _make_front(props: bytes, exchange: str, routing_key: str) -> tuple[bytes, b
     return front, encoded
 
 
-def _properties(given: Properties) -> list[bytes]:
-    """Return the values of the section of properties, all 13, as RabbitMQ writes them."""
-    created = None if given.timestamp is None else timestamp(given.timestamp)
-    return [
-        _maybe(given.message_id),
-        _NULL if given.user_id is None else amqp.binary(_octets(given.user_id)),
-        _NULL,
-        _NULL,
-        _maybe(given.reply_to),
-        _maybe(given.correlation_id),
-        _NULL if given.content_type is None else amqp.symbol(_octets(given.content_type)),
-        _NULL if given.content_encoding is None else amqp.symbol(_octets(given.content_encoding)),
-        _NULL,
-        _NULL if created is None else created,
-        *[_NULL] * 3,
-    ]
-
-
-def _maybe(text: str | None) -> bytes:
-    return _NULL if text is None else _text(text)
-
-
-def _text(text: str) -> bytes:
-    return amqp.text(_octets(text))
-
-
-def _octets(text: str) -> bytes:
-    return text.encode(errors="surrogateescape")
+def _properties(given: dict[int, bytes]) -> list[bytes]:
+    """Return the values of the section of properties, all 13, as RabbitMQ writes them; none if there is none."""
+    values = [_NULL] * _PROPERTIES_COUNT
+    for flag, at, encode in _PLACES:
+        octets = given.get(flag)
+        if octets is not None:
+            values[at] = encode(octets[1:])
+    seconds = given.get(TIMESTAMP)
+    if seconds is not None:
+        values[_CREATION_TIME_AT] = timestamp(int.from_bytes(seconds)) or _NULL
+    return values if values != [_NULL] * _PROPERTIES_COUNT else []

@@ -1,4 +1,4 @@
-/* Entries of the stream protocol in C: twins of pure_scan and pure_cut in entries.py, which are the reference.
+/* Entries of the stream protocol in C: twins of pure_scan, pure_cut and pure_split in entries.py, which are the reference.
 
    Each length is compared with what is there before it is used: octets come from a peer. What a frame says of itself
    gives the size of what is made of it, and that is less than the frame. tests/wire/stream/test_entries.py compares the
@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* entries.py does not use a module of another number: raise both when signatures or meanings change. */
-#define SEAM 1
+#define SEAM 2
 
 #define PUBLISH_1 (2u << 16 | 1u) /* key and version */
 #define HEAD_OCTETS 13
@@ -232,6 +232,44 @@ static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssiz
                                   (unsigned long long)messages);
 }
 
+/* -- split -------------------------------------------------------------------------------------------------------- */
+
+static PyObject *split_octets(const uint8_t *start, size_t at, size_t end)
+{
+    PyObject *messages = PyList_New(0);
+    size_t here = at;
+    while (messages && here < end) {
+        size_t there = end - here, length = there < LENGTH_OCTETS ? SIZE_MAX : u32(start + here);
+        if (there >= LENGTH_OCTETS && length >= BATCH_BIT)
+            break;
+        if (there < LENGTH_OCTETS || length > there - LENGTH_OCTETS) {
+            PyErr_Format(PyExc_ValueError, "malformed entry at octet %zu", here);
+            Py_CLEAR(messages);
+            break;
+        }
+        PyObject *message =
+            PyBytes_FromStringAndSize((const char *)start + here + LENGTH_OCTETS, (Py_ssize_t)length);
+        if (!message || PyList_Append(messages, message))
+            Py_CLEAR(messages);
+        Py_XDECREF(message);
+        here += LENGTH_OCTETS + length;
+    }
+    return messages ? Py_BuildValue("(NK)", messages, (unsigned long long)here) : NULL;
+}
+
+static PyObject *split(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t given)
+{
+    Py_ssize_t at = given == 2 ? PyLong_AsSsize_t(args[1]) : -1;
+    if (!fits(at >= 0, "split(data, at), at not negative"))
+        return NULL;
+    Py_buffer view;
+    if (PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE))
+        return NULL;
+    PyObject *found = split_octets(view.buf, (size_t)at, (size_t)view.len);
+    PyBuffer_Release(&view);
+    return found;
+}
+
 /* -- module ------------------------------------------------------------------------------------------------------- */
 
 static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "SEAM", SEAM); }
@@ -240,6 +278,7 @@ static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "S
 static PyMethodDef methods[] = {
     {"scan", FAST(scan), "scan(buffer, at, stop): see entries.pure_scan."},
     {"cut", FAST(cut), "cut(data, at, entries_max, octets_max): see entries.pure_cut."},
+    {"split", FAST(split), "split(data, at): see entries.pure_split."},
     {NULL, NULL, 0, NULL},
 };
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};

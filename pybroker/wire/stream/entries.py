@@ -6,7 +6,7 @@
     entry      length u32, below 2^31 | message
                1 bit, codec 3 bits, 4 zero bits | messages u16 | octets unpacked u32 | length u32 | sub-batch
 
-Entries without their ids, one behind the other, are the data of a chunk. `scan` and `cut` here are the reference of
+Entries without their ids, one behind the other, are the data of a chunk. `scan`, `cut` and `split` are the reference of
 their twins in `_entries.c`, which stand in for them where it was built.
 """
 
@@ -35,7 +35,7 @@ _filter_length: Final = Struct(">h").unpack_from
 _id: Final = Struct(">Q").unpack_from
 
 # The version of the interface that `_entries.c` shares with this file: one that was built for an older is not used.
-SEAM: Final = 1
+SEAM: Final = 2
 
 Buffer = bytes | bytearray
 
@@ -200,6 +200,27 @@ def pure_cut(data: Buffer, at: int, entries_max: int, octets_max: int) -> tuple[
     return at, entries, messages
 
 
+def pure_split(data: Buffer, at: int) -> tuple[list[bytes], int]:
+    """Return the messages of entries that are no sub-batches, and where the first that is one begins, or the end.
+
+    Raises ValueError for malformed data.
+    """
+    stop = len(data)
+    messages = []
+    while at < stop:
+        start = at + LENGTH_OCTETS
+        if start > stop:
+            raise ValueError(f"malformed entry at octet {at}")
+        length = _length(data, at)[0]
+        if length >= 1 << 31:
+            break
+        if start + length > stop:
+            raise ValueError(f"malformed entry at octet {at}")
+        at = start + length
+        messages.append(bytes(data[start:at]))
+    return messages, at
+
+
 def entries_of(data: Buffer) -> Iterator[Entry]:
     """Yield the entries of a chunk's data. Raises ValueError for malformed data."""
     at, offset, stop = 0, 0, len(data)
@@ -218,20 +239,21 @@ def entries_of(data: Buffer) -> Iterator[Entry]:
 
 Scan = Callable[[Buffer, int, int], tuple[bytes, int, int, bytes, int, int, int] | None]
 Cut = Callable[[Buffer, int, int, int], tuple[int, int, int]]
+Split = Callable[[Buffer, int], tuple[list[bytes], int]]
 
 
-def _choose() -> tuple[Scan, Cut]:
+def _choose() -> tuple[Scan, Cut, Split]:
     """Return the functions: C where it was built, unless PYBROKER_PURE is 1."""
     if os.environ.get("PYBROKER_PURE") != "1":
         with suppress(ImportError):
             from pybroker.wire.stream import _entries  # noqa: PLC0415 - it may be missing
 
             if _entries.SEAM == SEAM:
-                return _entries.scan, _entries.cut
-    return pure_scan, pure_cut
+                return _entries.scan, _entries.cut, _entries.split
+    return pure_scan, pure_cut, pure_split
 
 
-_scan, cut = _choose()
+_scan, cut, split = _choose()
 
 
 def scan(buffer: Buffer, at: int, stop: int) -> Published | None:

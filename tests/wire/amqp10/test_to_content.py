@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 from pybroker.content_view import body, property_octets
 from pybroker.wire.amqp10 import to_content
 from pybroker.wire.amqp10.encoding import binary, list_of, map_of, symbol, text
+from pybroker.wire.amqp10.front import HEADERS_MAX, HEADERS_OCTETS_MAX
 from pybroker.wire.amqp10.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -21,7 +22,7 @@ from pybroker.wire.amqp10.sections import (
     VALUE,
     section,
 )
-from pybroker.wire.amqp10.to_content import FRONTS_MAX, HEADERS_MAX, contents_of, framed
+from pybroker.wire.amqp10.to_content import FRONTS_MAX, contents_of, framed
 from pybroker.wire.properties import Properties, attributes_of, decode_properties
 from tests.amqp10 import content_of, parts_of
 from tests.sources import ROOT
@@ -181,6 +182,11 @@ def test_of_equal_keys_the_first_counts_and_of_headers_a_number():
     attributes_of(property_octets(content_of(fields(pairs))))
 
 
+def test_octets_of_headers_are_limited():
+    pairs = [(text(b"%d" % i), text(bytes(HEADERS_OCTETS_MAX // 4))) for i in range(9)]
+    assert list(decoded(fields(pairs))[0].headers) == ["0", "1", "2"]
+
+
 def test_the_filter_value_may_be_an_annotation():
     annotations = section(MESSAGE_ANNOTATIONS, map_of([(symbol(b"x-stream-filter-value"), text(b"eu"))]))
     assert decoded(annotations + BODY)[0].headers == {"x-stream-filter-value": "eu"}
@@ -223,8 +229,10 @@ def test_a_property_that_looks_like_a_body_is_none():
 
 def test_fronts_are_remembered_in_a_bounded_number():
     for i in range(FRONTS_MAX + 5):
+        content_of(section(PROPERTIES, list_of([b"\x40"] * 4 + [text(b"%d" % i)])) + BODY)
         content_of(section(PROPERTIES, list_of([text(b"%d" % i)])) + BODY)
-    assert len(to_content._fronts) <= FRONTS_MAX
+        assert len(to_content._fronts) <= FRONTS_MAX
+    assert not any(b"\x80" in front.properties[1:2] for front in to_content._fronts.values())
     long = fields([(text(b"k"), text(b"v" * 600))])
     for _ in range(2):
         assert decoded(long)[0].headers == {"k": "v" * 600}

@@ -13,6 +13,7 @@ import importlib
 import importlib.util
 import os
 import random
+from itertools import takewhile
 from struct import pack
 from typing import Any
 
@@ -29,6 +30,7 @@ from pybroker.wire.stream.entries import (
     entries_of,
     pure_cut,
     pure_scan,
+    pure_split,
     scan,
     scan_filtered,
 )
@@ -97,6 +99,19 @@ def same_cut(data: bytes, at: int, entries_max: int, octets_max: int) -> tuple[i
         return None
     if C is not None:
         assert C.cut(data, at, entries_max, octets_max) == found
+    return found
+
+
+def same_split(data: bytes, at: int) -> tuple[list[bytes], int] | None:
+    try:
+        found = pure_split(data, at)
+    except ValueError as error:
+        if C is not None:
+            with pytest.raises(ValueError, match=str(error)):
+                C.split(data, at)
+        return None
+    if C is not None:
+        assert C.split(data, at) == C.split(bytearray(data), at) == found
     return found
 
 
@@ -275,6 +290,15 @@ def test_data_are_cut_at_entries():
     assert same_cut(b"", 0, 9, 9) == (0, 0, 0)
 
 
+def test_messages_are_split_up_to_a_sub_batch():
+    assert same_split(DATA, 0) == ([b"abc"], 7)
+    assert same_split(DATA, 7) == ([], 7)
+    assert same_split(DATA, 20) == ([b""], len(DATA))
+    assert same_split(DATA, len(DATA)) == ([], len(DATA))
+    for octets in (b"\0\0\0", b"\x80\0\0", b"\0\0\0\1", single(b"a") + b"\x7f\xff\xff\xff"):
+        assert same_split(octets, 0) is None
+
+
 def test_malformed_data_are_refused():
     for octets in (DATA[:-1], batch(b"", 0), b"\x80", single(b"a") + b"\0"):
         assert same_cut(octets, 0, 99, 99) is None
@@ -305,6 +329,9 @@ def test_any_frames_mean_the_same_to_both(several, data):
         parts = list(entries_of(found.data))
         assert (len(parts), sum(part.messages for part in parts)) == (found.entries, found.messages)
         same_cut(found.data, 0, data.draw(st.integers(0, 9)), data.draw(st.integers(0, 9_000)))
+        split = same_split(found.data, 0)
+        assert split is not None
+        assert split[0] == [part.data for part in takewhile(lambda part: part.codec == SINGLE, parts)]
     cut_at = data.draw(st.integers(0, len(octets)))
     same_scan(octets, 0, cut_at)
     same_scan(octets, cut_at)
@@ -325,6 +352,7 @@ def test_thousands_of_damaged_frames_mean_the_same_to_both(seed):
         found = same_scan(bytes(octets), 0, len(octets) - source.choice((0, 0, 1, 9)))
         seen += found is not None and found.entries > 0
         same_cut(bytes(octets[21:]), 0, source.randrange(4), source.randrange(200))
+        same_split(bytes(octets[21:]), source.choice((0, 0, 1)))
     assert seen > 600
 
 
@@ -336,9 +364,9 @@ def test_a_module_built_for_another_seam_is_not_used(monkeypatch):
     monkeypatch.delenv("PYBROKER_PURE", raising=False)
     assert C.SEAM == entries.SEAM
     monkeypatch.setattr(entries, "SEAM", C.SEAM + 1)
-    assert entries._choose() == (pure_scan, pure_cut)
+    assert entries._choose() == (pure_scan, pure_cut, pure_split)
 
 
 def test_pure_is_what_the_environment_asks_for(monkeypatch):
     monkeypatch.setenv("PYBROKER_PURE", "1")
-    assert entries._choose() == (pure_scan, pure_cut)
+    assert entries._choose() == (pure_scan, pure_cut, pure_split)

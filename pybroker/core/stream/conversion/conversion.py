@@ -15,13 +15,13 @@ from pybroker.entries_run import ENTRIES_MAX, ENTRIES_OCTETS_MAX, EntriesRun
 from pybroker.run import PLAIN_ATTRIBUTES, Run
 from pybroker.wire.amqp10.to_content import CHANNEL, contents_of
 from pybroker.wire.amqp10.to_message import entries_of_contents
-from pybroker.wire.stream.entries import SINGLE, Entry, cut, entries_of
+from pybroker.wire.stream.entries import SINGLE, Entry, cut, entries_of, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.core.stream.facts import StreamFacts
-    from pybroker.wire.amqp10.to_content import Front
+    from pybroker.wire.amqp10.front import Front
 
 # Converted at a time, about a third of a millisecond's work; an entry of more octets comes alone.
 PART_MESSAGES_MAX: Final = 256
@@ -98,7 +98,10 @@ class Conversion:
         self, stream: "StreamFacts", data: bytes, begin: int, first: int
     ) -> tuple[list[tuple[int, list[bytes]]], int]:
         """Return messages that follow each other with the offset of their first one, and the offset behind them all."""
-        found: list[bytes] = []
+        found, end = split(data, 0)
+        if end == len(data):
+            return [(first, found[first - begin :])], begin + len(found)
+        found = []
         groups = [(first, found)]
         stop = first
         octets = 0
@@ -115,7 +118,7 @@ class Conversion:
             batch = self._opened(stream, entry, stop)
             stop += entry.messages
             if batch is not None:
-                found += [each.data for each in entries_of(batch)]
+                found += split(batch, 0)[0]
             else:
                 found = []
                 groups.append((stop, found))

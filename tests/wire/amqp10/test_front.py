@@ -1,0 +1,52 @@
+"""Fronts: property octets are in order, whatever order the sections have; test_to_content.py has the rest."""
+
+import pytest
+
+from pybroker.wire.amqp10.encoding import list_of, map_of, symbol, text
+from pybroker.wire.amqp10.front import NO_FRONT, Front, read_front
+from pybroker.wire.amqp10.sections import (
+    APPLICATION_PROPERTIES,
+    DELIVERY_ANNOTATIONS,
+    MESSAGE_ANNOTATIONS,
+    PROPERTIES,
+    section,
+    sections_of,
+)
+from pybroker.wire.properties import Properties, decode_properties
+
+
+def front(*sections: bytes, encoded: bool = False) -> Front:
+    octets = b"".join(sections)
+    return read_front(octets, list(sections_of(octets)), encoded=encoded)
+
+
+def test_nothing_says_nothing():
+    assert front() == NO_FRONT
+    assert front(section(DELIVERY_ANNOTATIONS, map_of([]))) == NO_FRONT
+    assert decode_properties(front(encoded=True).properties) == Properties(type="amqp-1.0")
+
+
+def test_properties_are_in_their_order():
+    fields = map_of([(text(b"x-basic-app-id"), text(b"a")), (text(b"x-basic-type"), text(b"t")), (text(b"k"), b"\x41")])
+    annotations = map_of([(symbol(b"x-exchange"), text(b"x")), (symbol(b"x-basic-priority"), b"\x50\x03")])
+    given = list_of(
+        [text(b"id"), b"\x40", b"\x40", b"\x40", text(b"r"), text(b"c"), symbol(b"text/plain"), symbol(b"gzip")]
+    )
+    found = front(
+        section(APPLICATION_PROPERTIES, fields), section(PROPERTIES, given), section(MESSAGE_ANNOTATIONS, annotations)
+    )
+    assert (found.exchange, found.routing_key) == ("x", None)
+    assert decode_properties(found.properties) == Properties(
+        "text/plain", "gzip", {"k": True}, None, 3, "c", "r", None, "id", None, "t", None, "a"
+    )
+
+
+def test_the_type_of_an_encoded_body_counts():
+    fields = section(APPLICATION_PROPERTIES, map_of([(text(b"x-basic-type"), text(b"t"))]))
+    assert decode_properties(front(fields, encoded=True).properties) == Properties(type="amqp-1.0")
+    assert decode_properties(front(fields).properties) == Properties(type="t")
+
+
+def test_what_is_malformed_is_refused():
+    with pytest.raises(ValueError, match="no list"):
+        front(section(PROPERTIES, map_of([])))
