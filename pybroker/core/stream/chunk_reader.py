@@ -9,10 +9,14 @@ from pybroker.core.stream.reader import CONVERT_COST, RUN_COST, Reader
 from pybroker.entries_run import EntriesRun
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pybroker.run import Run
 
 # So many octets cost as much as a message that is delivered by itself: a turn gives one reader about 1 MiB.
 COST_OCTETS: Final = 256
+# Each of them has about 1 MiB that is sent, and one that is read.
+AHEAD_READERS_MAX: Final = 16
 
 
 class ChunkReader(Reader):
@@ -29,10 +33,24 @@ class ChunkReader(Reader):
         if not isinstance(run, EntriesRun):
             cost += CONVERT_COST * run.count
             run = self._chunk(run, run.first_seq + index)
+        self._read_ahead()
         self._go_on(run.first_seq + run.count)
         self.stream.count_delivered(run.count)
         self.consumer.deliver_chunk(run, now_ms)
         return cost + run.octets // COST_OCTETS
+
+    def _read_ahead(self) -> None:
+        """Have the chunks behind the last one that is there read, while that is sent; not if there are many readers."""
+        if len(self.ahead) != 1 or self.is_reading:
+            return
+        stream, run = self.stream, self.ahead[0]
+        offset, pieces = run.first_seq + run.count, stream.pieces
+        in_memory = pieces and pieces[0].offset <= offset
+        if offset < stream.files.next_offset and not in_memory and stream.streams.readers <= AHEAD_READERS_MAX:
+            self._read(offset)
+
+    def _read_files(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
+        self.stream.streams.shared_reads.read(self.stream, offset, octets_max, done)
 
     def _chunk(self, run: "Run", offset: int) -> EntriesRun:
         """Return the chunk of entries that has a message of these contents."""

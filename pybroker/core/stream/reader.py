@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 from pybroker.entries_run import EntriesRun
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pybroker.clock import Clock
     from pybroker.core.channel.consumer import Consumer
     from pybroker.core.stream.filter import Filters
@@ -123,7 +125,7 @@ class Reader:
     def _run_at(self) -> "tuple[Run | None, int]":
         """Return the run with the next message and its index there; None: it is not there, or not there yet."""
         stream, offset = self.stream, self.next_offset
-        if offset is None or self.is_reading:
+        if offset is None:
             return None, 0
         if offset < stream.first_offset:
             self._skip_to(stream.first_offset)
@@ -136,7 +138,7 @@ class Reader:
                     offset = run.first_seq
                 return run, offset - run.first_seq
             self.ahead.popleft()
-        if not self.lag:
+        if self.is_reading or not self.lag:
             return None, 0
         pieces = stream.pieces
         if not pieces or offset < pieces[0].offset:
@@ -166,7 +168,10 @@ class Reader:
         if stream.vhost.broker.clock.now_ms >= self.retry_ms:
             self.is_reading = True
             octets = max(READ_OCTETS_MIN, min(READ_OCTETS, NODE_READ_OCTETS // stream.streams.readers))
-            stream.files.read(offset, octets, lambda found: self._read_back(offset, found))
+            self._read_files(offset, octets, lambda found: self._read_back(offset, found))
+
+    def _read_files(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
+        self.stream.files.read(offset, octets_max, done)
 
     def _read_back(self, offset: int, found: "list[Run] | BaseException") -> None:
         self.is_reading = False

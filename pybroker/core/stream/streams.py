@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.core.stream.conversion.conversion import Conversion
 from pybroker.core.stream.pieces.load import load
+from pybroker.core.stream.shared_reads import SharedReads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +71,7 @@ class Streams:
         "open_files",
         "pending",
         "readers",
+        "shared_reads",
         "uncommitted",
     )
 
@@ -84,6 +86,7 @@ class Streams:
         self.uncommitted: dict[Stream, None] = {}
         self.again: list[Callable[[], None]] = []
         self.pending = self.cached = self.readers = 0
+        self.shared_reads = SharedReads()
         self._leaving: dict[Stream, int] = {}  # deleted ones, and the commit position of the definitions
         self.open_files: OpenFiles | None = None
         self.conversion = Conversion(self._unopened)
@@ -119,6 +122,8 @@ class Streams:
         again, self.again = self.again, []
         for call in again:
             call()
+        if not self.readers:
+            self.shared_reads.clear()
         self._move_oldest(lambda since_ms: now_ms - since_ms >= MOVE_MS)
         if now_ms - self._retain_ms >= RETAIN_MS:
             self._retain_ms = now_ms

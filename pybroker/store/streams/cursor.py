@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 # Unless told otherwise it reads in pieces of this size.
 PIECE_OCTETS: Final = 1_048_576
+# Data of so many octets are read by themselves, and not copied once more.
+DIRECT_OCTETS: Final = 65_536
 
 
 class Cursor:
@@ -39,9 +41,14 @@ class Cursor:
 
     def data(self, front: Front) -> bytes | None:
         """Return the data of the chunk that begins here; None if they are damaged."""
-        at = self._have(front.octets)
-        data = self._octets[at + FRONT_OCTETS : at + front.octets]
+        data = self._data(front)
         return data if crc32(data) == front.data_crc else None
+
+    def _data(self, front: Front) -> bytes:
+        if front.data_octets >= DIRECT_OCTETS and self.position + front.octets > self._base + len(self._octets):
+            return self._read(self.position + FRONT_OCTETS, front.data_octets)
+        at = self._have(front.octets)
+        return self._octets[at + FRONT_OCTETS : at + front.octets]
 
     def sound(self, first_offset: int) -> Front | None:
         """Return the front of the chunk that begins here if all of it is sound, and it begins with this offset."""

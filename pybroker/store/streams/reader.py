@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.store.sectors import Sectors
-from pybroker.store.streams.cursor import Cursor
+from pybroker.store.streams.cursor import DIRECT_OCTETS, Cursor
 from pybroker.store.streams.format import GAP, decode_chunk, segment_name
 from pybroker.store.streams.index import Index
 from pybroker.store.streams.tail import lost
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # The nearest point of an index is at most a chunk farther away.
 SEEK_OCTETS: Final = POINT_DISTANCE_OCTETS + 4_096
+# For the front of a chunk whose neighbour is large.
+FRONT_PIECE_OCTETS: Final = 4_096
 
 
 class Read(NamedTuple):
@@ -47,7 +49,8 @@ def read_runs(folder: "Folder", place: "Place", offset: int, octets_max: int) ->
                 continue
             if runs and octets + front.octets > octets_max:
                 break
-            cursor.piece = max(octets_max - octets, front.octets)
+            direct = front.data_octets >= DIRECT_OCTETS
+            cursor.piece = FRONT_PIECE_OCTETS if direct else max(octets_max - octets, front.octets)
             data = cursor.data(front)
             if data is None:
                 first = max(front.first_offset, offset)

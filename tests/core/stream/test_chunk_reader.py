@@ -173,3 +173,49 @@ def test_contents_that_become_several_chunks_are_delivered_one_by_one(world, str
     stream.wake()
     world.run()
     assert sum(len(bodies) for _, bodies, _ in sink.got) == 4_000 - first
+
+
+def test_the_next_chunks_are_read_while_one_is_sent(world, slow, attach, monkeypatch):
+    monkeypatch.setattr("pybroker.core.stream.reader.READ_OCTETS", 1)
+    monkeypatch.setattr("pybroker.core.stream.reader.READ_OCTETS_MIN", 1)
+    for number in range(4):
+        publish(slow, b"%d" % number)
+    world.broker.streams.move(slow)
+    slow.files.run()
+    sink = attach(slow, OffsetSpec(offset=0), credit=1)
+    slow.files.run()
+    world.run()
+    assert ([offset for offset, *_ in sink.got], len(slow.files.jobs)) == ([0], 1)
+    slow.files.run()
+    world.run()
+    assert ([offset for offset, *_ in sink.got], slow.files.jobs) == ([0], [])
+    for _ in range(6):
+        sink.left = 5
+        slow.consumers.resume(sink)
+        slow.wake()
+        world.run()
+        slow.files.run()
+        world.run()
+    assert [offset for offset, *_ in sink.got] == [0, 1, 2, 3]
+    assert slow.readers[sink].skipped == 0
+
+
+def test_many_readers_do_not_read_ahead(world, slow, attach, monkeypatch):
+    monkeypatch.setattr("pybroker.core.stream.chunk_reader.AHEAD_READERS_MAX", 1)
+    monkeypatch.setattr("pybroker.core.stream.reader.READ_OCTETS", 1)
+    monkeypatch.setattr("pybroker.core.stream.reader.READ_OCTETS_MIN", 1)
+    for number in range(2):
+        publish(slow, b"%d" % number)
+    world.broker.streams.move(slow)
+    slow.files.run()
+    sinks = [attach(slow, OffsetSpec(offset=0), credit=1) for _ in range(2)]
+    assert len(slow.files.jobs) == 1
+    slow.files.run()
+    world.run()
+    assert [got(sink) for sink in sinks] == [[(0, b"0")]] * 2
+    assert (slow.files.jobs, world.broker.streams.shared_reads.octets) == ([], 5)
+    for sink in sinks:
+        sink.cancelled = True
+    slow.consumer_left(None)
+    world.advance(1_000)
+    assert world.broker.streams.shared_reads.octets == 0

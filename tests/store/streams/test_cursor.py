@@ -11,6 +11,12 @@ PARTS = [b"".join(fmt.encode_chunk(chunk(offset, 5), SEED, begins=True)) for off
 OCTETS = b"".join(PARTS)
 
 
+@pytest.fixture(params=[65_536, 100], autouse=True)
+def direct(request, monkeypatch):
+    """Data of so many octets are read by themselves."""
+    monkeypatch.setattr("pybroker.store.streams.cursor.DIRECT_OCTETS", request.param)
+
+
 def cursor(octets=OCTETS, piece=1_000, stop=None):
     return Cursor(lambda at, count: octets[at : at + count], SEED, 0, len(octets) if stop is None else stop, piece)
 
