@@ -5,13 +5,17 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.amqp.consumer import AmqpConsumer, reframed
 from pybroker.content_view import NUMBER_OCTETS, with_numbers
-from pybroker.wire import properties
-from pybroker.wire.table import encode_value, join_table, split_table
+from pybroker.wire.properties import around_headers
+from pybroker.wire.table import join_table, split_table
 
 if TYPE_CHECKING:
     from pybroker.run import Run
 
 OFFSET_HEADER: Final = b"x-stream-offset"
+# The entry of a headers table, up to its value, which is a long.
+_ENTRY: Final = b"%c%bl" % (len(OFFSET_HEADER), OFFSET_HEADER)
+# In front of a table: its length.
+LENGTH_OCTETS: Final = 4
 
 
 class StreamConsumer(AmqpConsumer):
@@ -38,12 +42,8 @@ def with_offsets(contents: list[bytes], offset: int, frame_octets_max: int) -> l
 @lru_cache(64)
 def _around(octets: bytes) -> tuple[bytes, bytes]:
     """Return properties with the header, without its value: what comes before that, and after."""
-    one, other = (_with_offset(octets, offset) for offset in (0, -1))
-    at = next(index for index, (left, right) in enumerate(zip(one, other, strict=True)) if left != right)
-    return one[:at], one[at + NUMBER_OCTETS :]
-
-
-def _with_offset(octets: bytes, offset: int) -> bytes:
-    table = properties.find_headers(octets)
-    pairs = [pair for pair in split_table(table) if pair[0] != OFFSET_HEADER] if table else []
-    return properties.replace_headers(octets, join_table([*pairs, (OFFSET_HEADER, encode_value(offset, "l"))]))
+    before, table, after = around_headers(octets)
+    if OFFSET_HEADER in table:
+        table = join_table([pair for pair in split_table(table) if pair[0] != OFFSET_HEADER])
+    entries = table[LENGTH_OCTETS:] + _ENTRY
+    return before + (len(entries) + NUMBER_OCTETS).to_bytes(LENGTH_OCTETS) + entries, after

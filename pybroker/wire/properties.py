@@ -230,6 +230,16 @@ def find_headers(props: bytes) -> bytes | None:
     return props[start:end] if end > start else None
 
 
+def around_headers(props: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return what comes before a headers table in props that have one, the table, or nothing, and what comes after.
+
+    Raises ProtocolSyntaxError (502).
+    """
+    start, end = _span(props, HEADERS)
+    flags = int.from_bytes(props[:2]) | HEADERS
+    return flags.to_bytes(2) + props[2:start], props[start:end], props[end:]
+
+
 def find_user_id(props: bytes) -> str | None:
     """Return the user-id, None if absent. Raises FrameError (501) if it is not UTF-8: it names a user."""
     start, end = _span(props, USER_ID)

@@ -17,6 +17,7 @@ from pybroker.wire.properties import (
     HEADERS,
     PROPERTIES,
     Properties,
+    around_headers,
     attributes_of,
     decode_properties,
     encode_properties,
@@ -326,6 +327,9 @@ def test_properties_are_split_and_joined(properties):
     values = split_properties(octets)
     assert join_properties(values) == octets
     assert values.get(HEADERS) == find_headers(octets)
+    before, table, after = around_headers(octets)
+    assert table == values.get(HEADERS, b"")
+    assert before + (table or b"\0\0\0\0") + after == replace_headers(octets, table or b"\0\0\0\0")
     assert list(values) == sorted(values, reverse=True)
 
 
