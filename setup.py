@@ -18,6 +18,7 @@ DISCOVERY = "pybroker/spark/discovery.py"
 # Modules in C, of which each has a twin in Python.
 TWINS = {
     "pybroker.wire._codec": "pybroker/wire/_codec.c",
+    "pybroker.wire.amqp10._contents": "pybroker/wire/amqp10/_contents.c",
     "pybroker.wire.stream._entries": "pybroker/wire/stream/_entries.c",
     "pybroker.spark.parse._deliveries": "pybroker/spark/parse/_deliveries.c",
 }

@@ -91,7 +91,7 @@ installed() {
 
 install() {
     make_environment
-    wanted="$root $(compiler) $(cd "$root" && cat pyproject.toml setup.py pybroker/wire/_codec.c pybroker/wire/stream/_entries.c pybroker/spark/parse/_deliveries.c | cksum)"
+    wanted="$root $(compiler) $(cd "$root" && cat pyproject.toml setup.py pybroker/wire/_codec.c pybroker/wire/amqp10/_contents.c pybroker/wire/stream/_entries.c pybroker/spark/parse/_deliveries.c | cksum)"
     installed "$1" && return
     say "installing pybroker and the packages it needs (once)"
     case $1 in

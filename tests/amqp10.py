@@ -1,7 +1,8 @@
 """Single messages of AMQP 1.0 as contents, and back."""
 
-from pybroker.content_view import body, parts
-from pybroker.wire.amqp10.to_content import Front, contents_of
+from pybroker.content_view import body, parts, property_octets
+from pybroker.wire.amqp10.front import Front
+from pybroker.wire.amqp10.to_content import contents_of
 from pybroker.wire.amqp10.to_message import entries_of_contents
 
 
@@ -19,6 +20,6 @@ def message_of(content: bytes, exchange: str, routing_key: str) -> bytes:
 
 def parts_of(message: bytes) -> tuple[Front, bytes]:
     """Return what a message's front says, and its body."""
-    front, content, size = contents_of([message])[0]
+    origin, content, size = contents_of([message])[0]
     assert len(body(content)) == size
-    return front, body(content)
+    return Front(property_octets(content), origin), body(content)

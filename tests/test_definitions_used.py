@@ -22,6 +22,7 @@ ASIDE = (
     "setup.py",
     "pyproject.toml",
     "pybroker/wire/_codec.c",
+    "pybroker/wire/amqp10/_contents.c",
     "pybroker/wire/stream/_entries.c",
     "pybroker/spark/parse/_deliveries.c",
 )

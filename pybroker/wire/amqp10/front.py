@@ -80,15 +80,22 @@ Values = dict[int, bytes]
 Headers = list[tuple[bytes, bytes]]
 
 
-class Front(NamedTuple):
-    """The sections before a body: property octets, and where the message was published, None if they do not say."""
+class Origin(NamedTuple):
+    """Exchange and routing key of a message, None if it does not say."""
 
-    properties: bytes
     exchange: str | None
     routing_key: str | None
 
 
-NO_FRONT: Final = Front(b"\0\0", None, None)
+class Front(NamedTuple):
+    """The sections before a body, as octets of properties, and where the message was published."""
+
+    properties: bytes
+    origin: Origin
+
+
+UNKNOWN: Final = Origin(None, None)
+NO_FRONT: Final = Front(b"\0\0", UNKNOWN)
 
 
 def read_front(octets: bytes, sections: list[Section], *, encoded: bool) -> Front:
@@ -113,16 +120,16 @@ def read_front(octets: bytes, sections: list[Section], *, encoded: bool) -> Fron
             text = _short(fields.pop(key, _NULL), amqp.TEXTS)
             if text is not None:
                 values.setdefault(flag, text)
-    exchange = routing_key = None
+    origin = UNKNOWN
     if annotations:
         _read_annotations(annotations, values)
-        exchange, routing_key = _name(annotations.get(EXCHANGE_KEY)), _name(annotations.get(ROUTING_KEY_KEY))
+        origin = Origin(_name(annotations.get(EXCHANGE_KEY)), _name(annotations.get(ROUTING_KEY_KEY)))
         if FILTER_KEY in annotations:
             fields.setdefault(FILTER_KEY, annotations[FILTER_KEY])
     headers += _headers(fields)
     if headers:
         values[HEADERS] = join_table(headers)
-    return Front(join_properties(values), exchange, routing_key)
+    return Front(join_properties(values), origin)
 
 
 def _map(octets: bytes, at: int, stop: int) -> Map:

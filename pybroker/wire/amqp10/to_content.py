@@ -1,9 +1,15 @@
-"""A message of AMQP 1.0 as a content of AMQP 0-9-1, as a consumer of a stream gets it."""
+"""A message of AMQP 1.0 as a content of AMQP 0-9-1, as a consumer of a stream gets it.
 
+The most common ones are converted by `_contents.c`, where it was built, of which all here is the reference.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from pybroker.wire.amqp10 import encoding as amqp
-from pybroker.wire.amqp10.front import NO_FRONT, Front, read_front
+from pybroker.wire.amqp10.front import NO_FRONT, UNKNOWN, Front, Origin, read_front
 from pybroker.wire.amqp10.sections import DATA, FOOTER, Section, section, sections_of
 from pybroker.wire.content import UNIQUE_FLAGS
 
@@ -15,27 +21,39 @@ CHANNEL: Final = 1
 _CHANNEL: Final = CHANNEL.to_bytes(2)
 _DATA: Final = section(DATA, b"")
 
+# The version of the interface that `_contents.c` shares with this file: one that was built for another is not used.
+SEAM: Final = 1
+
 _fronts: dict[tuple[bytes, bool], Front] = {}
 
 
-def contents_of(messages: list[bytes]) -> list[tuple[Front, bytes, int]]:
-    """Return front, content and size of the body of each message; those of one kind share their front."""
-    made: list[tuple[Front, bytes, int]] = []
+def pure_content(message: bytes) -> tuple[bytes, int] | None:  # noqa: ARG001 - the twin in C looks
+    """Return the content and the size of its body of a message that is not out of the ordinary; None for any other."""
+    return None
+
+
+def contents_of(messages: list[bytes]) -> list[tuple[Origin, bytes, int]]:
+    """Return origin, content and size of the body of each message."""
+    made: list[tuple[Origin, bytes, int]] = []
     append = made.append
     # Neighbours are mostly alike up to the length of the body.
     start, at, stop, front = b"", 0, 0, NO_FRONT
     head, head_size = b"", -1
     for message in messages:
+        common = _common(message)
+        if common is not None:
+            append((UNKNOWN, *common))
+            continue
         if start and message.startswith(start):
             size = int.from_bytes(message[at:stop])
             if size and size == len(message) - stop:
                 if size != head_size:
                     head, head_size = _head(front.properties, size), size
-                append((front, b"%b%b\xce" % (head, message[stop:]), size))
+                append((front.origin, b"%b%b\xce" % (head, message[stop:]), size))
                 continue
         front, body, at, stop = _parts_of(message)
         start, head_size = message[:at], -1
-        append((front, framed(front.properties, body), len(body)))
+        append((front.origin, framed(front.properties, body), len(body)))
     return made
 
 
@@ -111,3 +129,17 @@ def _front_of(message: bytes, front: list[Section], *, encoded: bool) -> Front:
                 _fronts.clear()
             _fronts[octets, encoded] = known
     return known
+
+
+def _choose() -> Callable[[bytes], tuple[bytes, int] | None]:
+    """Return the function in C where it was built, unless PYBROKER_PURE is 1."""
+    if os.environ.get("PYBROKER_PURE") != "1":
+        with suppress(ImportError):
+            from pybroker.wire.amqp10 import _contents  # noqa: PLC0415 - it may be missing
+
+            if _contents.SEAM == SEAM:
+                return _contents.content
+    return pure_content
+
+
+_common = _choose()

@@ -35,7 +35,7 @@ def test_properties_are_in_their_order():
     found = front(
         section(APPLICATION_PROPERTIES, fields), section(PROPERTIES, given), section(MESSAGE_ANNOTATIONS, annotations)
     )
-    assert (found.exchange, found.routing_key) == ("x", None)
+    assert found.origin == ("x", None)
     assert decode_properties(found.properties) == Properties(
         "text/plain", "gzip", {"k": True}, None, 3, "c", "r", None, "id", None, "t", None, "a"
     )

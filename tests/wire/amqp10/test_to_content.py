@@ -22,7 +22,7 @@ from pybroker.wire.amqp10.sections import (
     VALUE,
     section,
 )
-from pybroker.wire.amqp10.to_content import FRONTS_MAX, contents_of, framed
+from pybroker.wire.amqp10.to_content import FRONTS_MAX, contents_of, framed, pure_content
 from pybroker.wire.properties import Properties, attributes_of, decode_properties
 from tests.amqp10 import content_of, parts_of
 from tests.sources import ROOT
@@ -32,6 +32,12 @@ GOOD = [bytes.fromhex(row["message"]) for row in ROWS]
 # Of two sections of data RabbitMQ delivers the second one; a time before 1970 is one that it is not.
 OTHERWISE = {"two data", "negative timestamp"}
 BODY = section(DATA, binary(b"x"))
+
+
+@pytest.fixture
+def pure(monkeypatch):
+    """Have Python convert everything."""
+    monkeypatch.setattr(to_content, "_common", pure_content)
 
 
 def by_name(rows):
@@ -44,7 +50,10 @@ def decoded(message: bytes) -> tuple[Properties, bytes]:
 
 
 @pytest.mark.parametrize("row", by_name(row for row in ROWS if "error" not in row and row["name"] not in OTHERWISE))
-def test_a_content_is_as_rabbitmq_delivers_it(row):
+@pytest.mark.parametrize("codec", ["C", "pure Python"])
+def test_a_content_is_as_rabbitmq_delivers_it(row, codec, monkeypatch):
+    if codec != "C":
+        monkeypatch.setattr(to_content, "_common", pure_content)
     front, octets = parts_of(bytes.fromhex(row["message"]))
     assert octets.hex() == row["body"]
     attributes_of(front.properties)
@@ -56,9 +65,9 @@ def test_a_content_is_as_rabbitmq_delivers_it(row):
     assert (given.headers or {}) == wanted.headers
     given.headers = wanted.headers = None
     assert given == wanted
-    assert (front.exchange or "") == row["exchange"]
-    if front.routing_key is not None:
-        assert front.routing_key == row["routing_key"]
+    assert (front.origin.exchange or "") == row["exchange"]
+    if front.origin.routing_key is not None:
+        assert front.origin.routing_key == row["routing_key"]
     content = content_of(bytes.fromhex(row["message"]))
     assert (property_octets(content), body(content)) == (front.properties, octets)
 
@@ -127,7 +136,7 @@ def test_values_that_a_property_cannot_have_are_left_out():
     properties = section(PROPERTIES, list_of([*given, b"\x40", b"\x83" + pack(">q", -1)]))
     front, octets = parts_of(annotations + properties + BODY)
     assert decode_properties(front.properties) == Properties(content_type="t" * 255)
-    assert (front.exchange, front.routing_key, octets) == (None, None, b"x")
+    assert (front.origin.exchange, front.origin.routing_key, octets) == (None, None, b"x")
 
 
 def test_sections_that_say_nothing_to_a_consumer_are_passed_over():
@@ -211,13 +220,20 @@ def other_sizes(message: bytes) -> list[bytes]:
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(GOOD), max_size=4).map(lambda some: some + other_sizes(BODY) + some), st.data())
 def test_many_are_what_each_is(several, data):
+    with pytest.MonkeyPatch.context() as patch:
+        if data.draw(st.booleans()):
+            patch.setattr(to_content, "_common", pure_content)
+        check_many(several, data)
+
+
+def check_many(several: list[bytes], data) -> None:
     messages = data.draw(st.permutations(several + other_sizes(section(PROPERTIES, list_of([text(b"id")])) + BODY)))
-    for message, (front, content, size) in zip(messages, contents_of(messages), strict=True):
+    for message, (origin, content, size) in zip(messages, contents_of(messages), strict=True):
         alone, octets = parts_of(message)
-        assert (front, content, size) == (alone, content_of(message), len(octets))
+        assert (origin, content, size) == (alone.origin, content_of(message), len(octets))
 
 
-def test_a_property_that_looks_like_a_body_is_none():
+def test_a_property_that_looks_like_a_body_is_none(pure):
     # both begin with the same octets, up to what the first one's last property ends with
     messages = []
     for octets in (b"\x05", b"\x06"):
@@ -227,7 +243,7 @@ def test_a_property_that_looks_like_a_body_is_none():
     assert [content for _, content, _ in contents_of(messages)] == [content_of(message) for message in messages]
 
 
-def test_fronts_are_remembered_in_a_bounded_number():
+def test_fronts_are_remembered_in_a_bounded_number(pure):
     for i in range(FRONTS_MAX + 5):
         content_of(section(PROPERTIES, list_of([b"\x40"] * 4 + [text(b"%d" % i)])) + BODY)
         content_of(section(PROPERTIES, list_of([text(b"%d" % i)])) + BODY)

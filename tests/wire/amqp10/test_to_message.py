@@ -67,7 +67,7 @@ def test_contents_come_back_with_all_that_both_protocols_have(given):
 
 def test_names_come_back():
     front, _ = parts_of(message_of(framed(b"\0\0", b""), "ä", ""))
-    assert (front.exchange, front.routing_key) == ("ä", "")
+    assert (front.origin.exchange, front.origin.routing_key) == ("ä", "")
 
 
 def test_an_encoded_body_comes_back_as_it_was():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.core.stream.facts import StreamFacts
-    from pybroker.wire.amqp10.front import Front
+    from pybroker.wire.amqp10.front import Origin
 
 # Converted at a time, about a third of a millisecond's work; an entry of more octets comes alone.
 PART_MESSAGES_MAX: Final = 256
@@ -169,24 +169,22 @@ def runs_of(messages: list[bytes], first: int, name: str, source: EntriesRun) ->
     converted = contents_of(messages)
     begin, count = 0, len(converted)
     while begin < count:
-        front = converted[begin][0]
+        origin = converted[begin][0]
         end = begin + 1
-        while end < count and (converted[end][0] is front or _same_names(converted[end][0], front)):
+        while end < count and (converted[end][0] is origin or converted[end][0] == origin):
             end += 1
         contents = [content for _, content, _ in converted[begin:end]]
         sizes = [size for _, _, size in converted[begin:end]]
-        yield _run_of(front, contents, sizes, first + begin, name, source)
+        yield _run_of(origin, contents, sizes, first + begin, name, source)
         begin = end
 
 
-def _same_names(one: "Front", other: "Front") -> bool:
-    return one.exchange == other.exchange and one.routing_key == other.routing_key
-
-
-def _run_of(front: "Front", contents: list[bytes], sizes: list[int], first: int, name: str, source: EntriesRun) -> Run:
+def _run_of(
+    origin: "Origin", contents: list[bytes], sizes: list[int], first: int, name: str, source: EntriesRun
+) -> Run:
     octets = sum(map(len, contents))
     same = sizes[0] if sizes.count(sizes[0]) == len(sizes) else -1
-    names = names_of(front.exchange or "", name if front.routing_key is None else front.routing_key)
+    names = names_of(origin.exchange or "", name if origin.routing_key is None else origin.routing_key)
     # No frame is longer than a content.
     longest = max(map(len, contents))
     arrived_ms = source.arrived_ms
