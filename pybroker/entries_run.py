@@ -23,10 +23,10 @@ ENTRIES_MAX: Final = 65_535
 ENTRIES_OCTETS_MAX: Final = 1_040_000
 # In front of a message: its length.
 LENGTH_OCTETS: Final = 4
-# Magic 5 and version 1 | type | entries | messages | timestamp, wall ms | epoch | first offset | crc of the data | data
+# Magic 5 and version 0 | type | entries | messages | timestamp, wall ms | epoch | first offset | crc of the data | data
 # octets | trailer octets | bloom octets and 24 bits; big-endian.
 HEAD: Final = Struct(">BBHIqQQIIII")
-HEAD_MAGIC: Final = 0x51
+HEAD_MAGIC: Final = 0x50
 EPOCH: Final = 1
 _NAMES: Final = Names("", "", b"\0\0\xce")
 

@@ -62,7 +62,7 @@ def test_with_other_seqs_it_has_the_same_messages() -> None:
 
 def test_a_chunk_has_the_head_that_clients_read() -> None:
     made = EntriesRun.of_chunk(300, ONE + TWO, 2, 2, 1_700_000_000_456, crc32(ONE + TWO))
-    assert made.head == bytes.fromhex("5100 0002 00000002 0000018bcfe569c8 0000000000000001 000000000000012c") + crc32(
+    assert made.head == bytes.fromhex("5000 0002 00000002 0000018bcfe569c8 0000000000000001 000000000000012c") + crc32(
         ONE + TWO
     ).to_bytes(4) + bytes.fromhex("0000000c 00000000 00000000")
     assert (made.body_size, made.arrived_ms) == (2, 1_700_000_000_456)

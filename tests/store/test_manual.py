@@ -154,9 +154,9 @@ def test_values_of_streams_stand_where_they_are_drawn():
     assert read(front, drawn, "crc") == extend(seed, front[4:])
     head = front[streams.GUARD_OCTETS :]
     drawn = drawing("head,", "STREAMS")
-    words = ("81", "entries", "messages", "wall", "epoch", "first", "CRC", "octets")
+    words = ("80", "entries", "messages", "wall", "epoch", "first", "CRC", "octets")
     found = [read(head, drawn, each, "big") for each in words]
-    assert found == [81, 2, 2, 9, 1, 7, crc32(data), len(data)]
+    assert found == [80, 2, 2, 9, 1, 7, crc32(data), len(data)]
     point, drawn = streams.Point(1, 2, 3, 4).encode(5), drawing("point,", "STREAMS")
     assert [read(point, drawn, each) for each in ("offset", "wall", "position", "flags")] == [1, 2, 3, 4]
     assert read(point, drawn, "crc") == extend(5, point[:28])

@@ -9,7 +9,7 @@ Little-endian, but for the head of a chunk. Drawn for people in pybroker-store(5
     chunk     guard (32) | bloom | trailer | head (48) | data
     guard     crc u32 | data octets u32 | trailer octets u32 | bloom octets u8 | kind u8 | flags u8 | 0 u8 | check u16 |
               6 zeros | last seq u64
-    head      0x51 u8 | type u8 | entries u16 | messages u32 | timestamp, wall ms i64 | epoch u64 | first offset u64 |
+    head      0x50 u8 | type u8 | entries u16 | messages u32 | timestamp, wall ms i64 | epoch u64 | first offset u64 |
               crc of the data u32 | data octets u32 | 0 u32 | 0 u32                                       (big-endian)
     data      of kind 0: entries of the stream protocol (entries_run.py)
               of kind 1: the payload of a PUBLISH (store/format.py) with the offset as first seq
@@ -70,8 +70,8 @@ _HEADER: Final = Struct("<8sHHIQQQq12x")
 _GUARD: Final = Struct("<IIBBBxH6xQ")  # behind its crc
 _U32: Final = Struct("<I")
 _POINT: Final = Struct("<QqQI")
-# A guard from its trailer octets on, as far as it is always alike, and the first octets of the head.
-_MAYBE: Final = re.compile(rb"(?s)(?=\0{5}[\0-\x02].\0..\0{6}.{8}\x51\0)")
+# A guard from its trailer octets on, as far as it is always alike, and the first octets of a head, or of an older one.
+_MAYBE: Final = re.compile(rb"(?s)(?=\0{5}[\0-\x02].\0..\0{6}.{8}[\x50\x51]\0)")
 _MAYBE_AT: Final = 8
 
 
