@@ -11,13 +11,11 @@ from pamqp import commands
 from pybroker.amqp.content_assembler import ContentAssembler
 from pybroker.amqp.publishing import finish_content, open_route
 from pybroker.core.channel.requeue import FEW_BATCHES, give_back
-from pybroker.core.channel.state import ChannelState
-from pybroker.core.channel.throttle import RepliesCause
 from pybroker.core.channel.timed_out import TAG_MAX
 from pybroker.core.events import connections as connection_events
 from pybroker.core.events.cause import because
 from pybroker.core.exchange.trace import Party
-from pybroker.core.peer.reply_queue import NEVER, ReplyQueue
+from pybroker.core.peer.channel import PeerChannel
 from pybroker.core.routing.publish import Publisher
 from pybroker.core.topology.removal_steps import remove_unused
 from pybroker.errors import AmqpError, InternalError, PreconditionFailed, UnexpectedFrame
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from pybroker.core.channel.timed_out import TimedOutTags
     from pybroker.core.channel.transaction import Transaction
     from pybroker.core.channel.unacked import Batch
-    from pybroker.core.peer.reply_queue import Reply, Say, Source
+    from pybroker.core.peer.reply_queue import Reply, Source
     from pybroker.core.queue.queue import Queue
     from pybroker.core.topology.removal import Removal
 
@@ -47,7 +45,7 @@ _ACK_FRAME: Final = b"\x00\x00\x00\x0d\x00\x3c\x00\x50"
 _NACK_FRAME: Final = b"\x00\x00\x00\x0d\x00\x3c\x00\x78"
 
 
-class AmqpChannel(ChannelState):
+class AmqpChannel(PeerChannel):
     """States: `starting` until channel.open is answered, `closing` between our channel.close and its close-ok.
 
     While a reply waits for the disk there is a `reply_queue`, and nothing is delivered: the output keeps its order.
@@ -60,13 +58,11 @@ class AmqpChannel(ChannelState):
         "confirms",
         "flow_active",
         "last_queue",
-        "number",
         "prefetch",
         "publisher",
         "publishes",
         "receipt",
         "reply_consumer",
-        "reply_queue",
         "routes_open",
         "starting",
         "transaction",
@@ -75,9 +71,8 @@ class AmqpChannel(ChannelState):
     session: "AmqpSession"
 
     def __init__(self, session: "AmqpSession", number: int) -> None:
-        super().__init__(session)
+        super().__init__(session, number)
         assert session.vhost is not None
-        self.number = number
         self.starting = True
         self.closing = False
         self.assembly: ContentAssembler | None = None
@@ -86,7 +81,6 @@ class AmqpChannel(ChannelState):
         self.last_queue = ""  # F5: the queue that an empty name means
         self.prefetch = session.broker.settings.default_consumer_prefetch
         self.flow_active = True  # the peer's wish (channel.flow)
-        self.reply_queue: ReplyQueue | None = None
         self.reply_consumer: tuple[str, str] | None = None  # (consumer tag, key) of direct reply-to
         self.routes_open = 0  # how many of the session's remembered routes are this channel's
         self.receipt: Receipt | None = None  # a blank one, for the next publish
@@ -115,13 +109,6 @@ class AmqpChannel(ChannelState):
         """Send a method on this channel."""
         self.send_octets(encode_method(self.number, method))
 
-    def send_octets(self, octets: bytes) -> None:
-        """Send whole frames, behind the replies that wait for the disk."""
-        if self.reply_queue is None:
-            self.session.send(octets)
-        else:
-            self._queue_reply(octets)
-
     def send_confirms(self) -> None:
         """Send what may be confirmed now, coalesced ([rmq confirms]); refuse messages that the log will never have."""
         confirms = self.confirms
@@ -144,10 +131,7 @@ class AmqpChannel(ChannelState):
 
     def send_when(self, method: "base.Frame", source: "Source", commit_position: int) -> None:
         """Send a method when `source` has completed a position. Raises InternalError (541) if it never will."""
-        if commit_position <= source.completed:
-            self.send(method)
-        else:
-            self.wait_for(encode_method(self.number, method), source, commit_position)
+        self.send_octets_when(encode_method(self.number, method), source, commit_position)
 
     def send_defined(self, method: "base.Frame", commit_position: int) -> None:
         """Send a method when the definitions are on disk up to a position."""
@@ -163,53 +147,19 @@ class AmqpChannel(ChannelState):
 
     def reserve(self, method: "base.Frame") -> "Reply":
         """Keep the place of a method that is sent before what its change of definitions brings about."""
-        return self._queue_reply(encode_method(self.number, method), NEVER)
+        return self.reserve_octets(encode_method(self.number, method))
 
-    def release(self, reply: "Reply", commit_position: int) -> None:
-        """Let a reply go whose place was kept, as `send_defined` does."""
-        reply.source, reply.commit_position = self.session.broker.definitions, commit_position
-        self.advance()
+    def replies_began(self) -> None:
+        """Deliver nothing while a reply waits: the output keeps its order."""
+        self.may_deliver = False
 
-    def wait_for(self, say: "Say", source: "Source", commit_position: int) -> "Reply":
-        """Keep the place of a reply, and say it when `source` has completed a position. Raises InternalError (541)."""
-        if source.failed:
-            raise InternalError(source.failed)
-        return self._queue_reply(say, source, commit_position)
+    def replies_ended(self) -> None:
+        """Deliver again."""
+        self.pause_or_resume()
 
-    def _queue_reply(self, say: "Say", source: "Source | None" = None, commit_position: int = 0) -> "Reply":
-        reply_queue = self.reply_queue
-        if reply_queue is None:
-            reply_queue = self.reply_queue = ReplyQueue()
-            self.may_deliver = False
-            self.session.broker.waiting[self] = None
-        reply = reply_queue.add(say, source, commit_position)
-        if reply_queue.is_long:
-            self.session.stop_reading(RepliesCause(self.number))
-        return reply
-
-    def advance(self) -> None:
-        """Send replies that need not wait any longer. One that can never be sent closes the connection with 541."""
-        reply_queue, session = self.reply_queue, self.session
-        if reply_queue is None:
-            return
-        while (say := reply_queue.pop()) is not None:
-            for octets in (say,) if isinstance(say, bytes) else say():
-                session.send(octets)
-        if reply_queue.failed:
-            # The connection, not the channel: what RabbitMQ's clients take for the node's fault, and recover from.
-            session.fail(InternalError(reply_queue.failed))
-        elif not reply_queue:
-            self.drop_line()
-            self.pause_or_resume()
-        elif reply_queue.is_short and not session.readable:
-            session.resume_reading(RepliesCause(self.number))
-
-    def drop_line(self) -> None:
-        """Forget what was to be said: nobody listens any more, or all of it was."""
-        reply_queue, self.reply_queue = self.reply_queue, None
-        if reply_queue is not None:
-            self.session.broker.waiting.pop(self, None)
-            self.session.resume_reading(RepliesCause(self.number))
+    def replies_failed(self, error: InternalError) -> None:
+        """Close the connection with 541."""
+        self.session.fail(error)
 
     def pause_or_resume(self) -> None:
         """Deliver if the peer wants it and no reply waits."""

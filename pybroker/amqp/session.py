@@ -60,9 +60,7 @@ class AmqpSession(PeerSession):
         "sharing_octets",
         "told_blocked",
         "unread_ms",
-        "until_ms",
         "whole_at",
-        "work",
     )
 
     def __init__(self, broker: "Broker", peer: "Peer") -> None:
@@ -80,8 +78,6 @@ class AmqpSession(PeerSession):
         self.told_blocked = False
         self.routes: dict[bytes, Route] = {}
         self.events: list[Event] = []  # what the scanner found and is not done yet
-        self.work = 0  # units of some microseconds since somebody last looked at the clock
-        self.until_ms = 0
         self.assembling = 0  # channels in the middle of a content, by the frame path
         self.confirming: dict[AmqpChannel, None] = {}
 
@@ -90,18 +86,6 @@ class AmqpSession(PeerSession):
     def receive(self, data: bytes) -> None:
         """Take octets as they came from the peer."""
         amqp_input.receive(self, data)
-
-    def spent(self) -> bool:
-        """Tell whether the rest of what was received has to wait: for others, or for the peer to read its replies.
-
-        Asked when `work` has come to some hundred units, because the clock costs as much as a small method does.
-        """
-        clock = self.broker.clock
-        clock.refresh()
-        if clock.now_ms >= self.until_ms or not self.readable:
-            return True
-        self.work = 0
-        return False
 
     # -- errors and ends ----------------------------------------------------------------------------------------------
 

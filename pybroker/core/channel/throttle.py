@@ -103,9 +103,24 @@ class RequeueCause(ThrottleCause):
         return "the messages that it acknowledged or rejected at once"
 
 
+class LoginCause(ThrottleCause):
+    """The password of an open connection that is being checked anew."""
+
+    def __str__(self) -> str:
+        return "the check of its password"
+
+
+class TrackingCause(ThrottleCause):
+    """Publishing ids and offsets of a stream that are read back after a start; each time is a cause of its own."""
+
+    def __str__(self) -> str:
+        return "the recovery of a stream that it asked for"
+
+
 RESOURCE: Final = AlarmCause()
 JOURNAL: Final = JournalCause()
 PEER: Final = PeerCause()
+LOGIN: Final = LoginCause()
 
 # A connection is shown in flow for so long after it was, as in RabbitMQ: who looks once would rarely see it.
 FLOW_SHOWN_MS: Final = 5_000

@@ -39,6 +39,11 @@ class Reply:
         self.source = source
         self.commit_position = commit_position
 
+    def wait(self, source: Source, commit_position: int) -> None:
+        """Learn what it waits for."""
+        self.source = source
+        self.commit_position = commit_position
+
 
 class _Never:
     """The source of a reply whose place is taken before anybody knows what it waits for."""

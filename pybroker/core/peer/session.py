@@ -71,6 +71,8 @@ class PeerSession(SessionState):
         "rest",
         "state",
         "unsent_octets",
+        "until_ms",
+        "work",
     )
 
     def __init__(self, broker: "Broker", peer: "Peer", frame_octets_max: int) -> None:
@@ -96,6 +98,8 @@ class PeerSession(SessionState):
         self.queued_octets = 0
         self.unsent_octets = 0
         self.reply_octets = 0
+        self.work = 0  # units of some microseconds since somebody last looked at the clock
+        self.until_ms = 0
         broker.sessions[session_id] = self
 
     # -- what others ask ----------------------------------------------------------------------------------------------
@@ -139,6 +143,20 @@ class PeerSession(SessionState):
     def log_fields(self) -> dict[str, object]:
         """Return what the log says about this connection, by the names of the fields."""
         return fields(self)
+
+    # -- in -----------------------------------------------------------------------------------------------------------
+
+    def spent(self) -> bool:
+        """Tell whether the rest of what was received has to wait: for others, or for the peer to read its replies.
+
+        Asked when `work` has come to some hundred units, because the clock costs as much as a small method does.
+        """
+        clock = self.broker.clock
+        clock.refresh()
+        if clock.now_ms >= self.until_ms or not self.readable:
+            return True
+        self.work = 0
+        return False
 
     # -- ends ---------------------------------------------------------------------------------------------------------
 
