@@ -40,7 +40,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("nouns",),
     ("pybroker.wire", "pybroker.store"),
     ("pybroker.core",),
-    ("pybroker.amqp", "pybroker.control"),
+    ("pybroker.amqp", "pybroker.stream", "pybroker.control"),
     ("pybroker.net", "pybroker.control.server"),
     ("pybroker.daemon",),
 )
@@ -326,7 +326,9 @@ def test_pybrokerctl_starts_without_gevent_and_the_core(module):
     assert [name for name in sorted(loaded_by(f"import {module}")) if is_inside(name, heavy)] == []
 
 
-@pytest.mark.parametrize("package", ["pybroker.wire", "pybroker.core.broker", "pybroker.amqp.session"])
+@pytest.mark.parametrize(
+    "package", ["pybroker.wire", "pybroker.core.broker", "pybroker.amqp.session", "pybroker.stream.session"]
+)
 def test_the_broker_below_the_line_runs_without_gevent(package):
     assert [name for name in sorted(loaded_by(f"import {package}")) if name.split(".")[0] == "gevent"] == []
 

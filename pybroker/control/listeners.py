@@ -1,10 +1,19 @@
 """The listeners as RabbitMQ's tools show them: one document each, and one line for people."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
+
+
+# By protocol; RabbitMQ's words.
+PURPOSES: Final = {
+    "amqp": "AMQP 0-9-1",
+    "amqp/ssl": "AMQP 0-9-1 over TLS",
+    "stream": "stream",
+    "stream/ssl": "stream over TLS",
+}
 
 
 def documents(broker: "Broker") -> list[dict[str, Any]]:
@@ -15,7 +24,7 @@ def documents(broker: "Broker") -> list[dict[str, Any]]:
             "protocol": one.protocol,
             "interface": one.path or (f"[{one.interface}]" if ":" in one.interface else one.interface),
             "port": one.port,
-            "purpose": "AMQP 0-9-1" + " over TLS" * (one.protocol == "amqp/ssl"),
+            "purpose": PURPOSES[one.protocol],
         }
         for one in broker.listeners
     ]

@@ -25,6 +25,13 @@ class Settings:
     frame_octets_max_initial: int = 4_096
     channel_max: int = 2_047
     heartbeat_s: int = 60
+    stream_frame_octets_max: int = 1_048_576  # of the stream protocol, as the next ones
+    stream_frame_octets_max_initial: int = 8_192
+    stream_heartbeat_s: int = 60
+    stream_advertised_host: str = ""  # empty, or 0: the address that the client reached
+    stream_advertised_port: int = 0
+    stream_advertised_tls_host: str = ""  # empty: as without TLS
+    stream_advertised_tls_port: int = 0
     handshake_timeout_ms: int = 10_000
     tls_handshake_timeout_ms: int = 5_000
     message_octets_max: int = 134_217_728

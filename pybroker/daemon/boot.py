@@ -18,17 +18,25 @@ from pybroker.daemon.banner import Banner, show
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.daemon import Daemon
 from pybroker.daemon.data_folder import claim_data_folder
-from pybroker.daemon.listeners import AMQP_TLS, check_socket_path, describe
+from pybroker.daemon.listeners import AMQP_TLS, STREAM_TLS, check_socket_path, describe
 from pybroker.daemon.log.log import Log
 from pybroker.daemon.resources import total_memory
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.daemon.system.systemd import Notifier
 from pybroker.log_event import BUG, event
+from pybroker.net.server import AMQP, STREAM
 from pybroker.version import VERSION
 from pybroker.wire.content import CODEC
 
 # RabbitMQ's and the unit's limit; a higher one only costs programs that walk the table of descriptors.
 FILES_MAX: Final = 65_536
+# By protocol, for the first screen.
+LISTENERS: Final = {
+    AMQP.protocol: "AMQP listener",
+    AMQP_TLS: "AMQP over TLS listener",
+    STREAM.protocol: "stream listener",
+    STREAM_TLS: "stream over TLS listener",
+}
 EVERYWHERE: Final = ("", "::", "0.0.0.0")  # noqa: S104 - compared, not bound
 
 log = logging.getLogger("pybroker")
@@ -81,10 +89,7 @@ def first_screen(config: Config, daemon: Daemon) -> Banner:
     settings = config.settings
     listeners = daemon.broker.listeners
     places = [("node", settings.node_name)]
-    places += [
-        ("AMQP over TLS listener" if each.protocol == AMQP_TLS else "AMQP listener", describe(each))
-        for each in listeners
-    ]
+    places += [(LISTENERS[each.protocol], describe(each)) for each in listeners]
     places += [
         *_web_addresses(config),
         ("control socket", str(config.control_socket)),
@@ -124,10 +129,10 @@ def _for_url(host: str) -> str:
 
 def _addresses(listeners: list[Any]) -> list[tuple[str, str]]:
     """Return where a client on this machine connects, in plain and over TLS."""
-    kinds = (("amqp", False, ""), ("amqps", True, " over TLS"))
+    kinds = (("amqp", AMQP.protocol, ""), ("amqps", AMQP_TLS, " over TLS"))
     found = [
-        (scheme, [each.port for each in listeners if not each.path and (each.protocol == AMQP_TLS) == tls], how)
-        for scheme, tls, how in kinds
+        (scheme, [each.port for each in listeners if not each.path and each.protocol == protocol], how)
+        for scheme, protocol, how in kinds
     ]
     return [
         (f"{scheme}://guest:guest@localhost:{ports[0]}/", f"connect a client on this machine{how}")

@@ -23,7 +23,7 @@ from pybroker.daemon.configuration import Configuration
 from pybroker.daemon.controller import DaemonController
 from pybroker.daemon.data_folder import DataFolder
 from pybroker.daemon.definitions import DefinitionsStorage
-from pybroker.daemon.listeners import AMQP_TLS, Listeners, describe, kind
+from pybroker.daemon.listeners import Listeners, describe, kind
 from pybroker.daemon.log.audit_log import AuditLog
 from pybroker.daemon.log.log import Log
 from pybroker.daemon.resources import garbage
@@ -39,7 +39,7 @@ from pybroker.daemon.threads import ThreadWorker
 from pybroker.daemon.web import Web
 from pybroker.log_event import BUG, event
 from pybroker.net.loop_cycle import LoopCycle
-from pybroker.net.server import AMQP, Server
+from pybroker.net.server import Server
 from pybroker.version import VERSION
 
 # RabbitMQ's text when its own supervisor stops it (rabbit_reader.erl); clients match on it.
@@ -202,8 +202,7 @@ class Daemon:
         from pybroker.daemon.tls.front import TlsFront  # noqa: PLC0415 - OpenSSL, 3 MB
 
         self.tls = TlsFront(self.broker, self.server.turn, self.config.tls)
-        door = AMQP._replace(protocol=AMQP_TLS, steps=(self.tls.step,))
-        self._listeners = Listeners(self.server, self.config, door)
+        self._listeners = Listeners(self.server, self.config, self.tls.step)
 
     def stop_at_once(self, number: int) -> None:
         """End the process without waiting for anybody: the second signal. Exits with 128 + its number."""

@@ -7,7 +7,7 @@ import errno
 import logging
 import os
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pybroker import paths
 from pybroker.daemon.config.config import Config
@@ -15,26 +15,35 @@ from pybroker.daemon.config.values import Address
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.log_event import event
 from pybroker.net.listener import Listener
-from pybroker.net.server import AMQP, Door, Server
+from pybroker.net.server import AMQP, STREAM, Door, Server
 
 # IPv6 first: on port 0 the kernel then picks one that is free in both families.
 _HOSTS: Final = {"": ("::", "0.0.0.0"), "localhost": ("::1", "127.0.0.1")}  # noqa: S104 - guest is refused from afar
 _NO_FAMILY: Final = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}
 # RabbitMQ's name of AMQP over TLS.
 AMQP_TLS: Final = "amqp/ssl"
+STREAM_TLS: Final = "stream/ssl"
 FREE_PORT_ATTEMPTS: Final = 8
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.net.preamble import Preamble, Step
 
 log = logging.getLogger("pybroker")
 
 
 class Listeners:
-    """The listeners of a configuration, with `tls` as the door of those with TLS. A port of 0 is chosen once."""
+    """The listeners of a configuration; those with TLS begin with the step `tls`. A port of 0 is chosen once."""
 
-    def __init__(self, server: Server, config: Config, tls: Door = AMQP) -> None:
+    def __init__(self, server: Server, config: Config, tls: "Callable[[Preamble], Step] | None" = None) -> None:
         self._server = server
         self._backlog = config.backlog
         self._unix = config.unix
-        self._addresses = {AMQP: config.tcp, tls: config.ssl} if config.ssl else {AMQP: config.tcp}
+        self._addresses = {AMQP: config.tcp, STREAM: config.stream_tcp}
+        if tls is not None:
+            self._addresses[AMQP._replace(protocol=AMQP_TLS, steps=(tls,))] = config.ssl
+            self._addresses[STREAM._replace(protocol=STREAM_TLS, steps=(tls,))] = config.stream_ssl
 
     def open(self) -> list[Path]:
         """Open all of them; return the files of Unix sockets. Raises StartError: then none is open."""
@@ -109,7 +118,7 @@ def kind(listener: Listener) -> str:
     """Return what a listener is, in RabbitMQ's words."""
     if listener.path:
         return "Unix"
-    return "TLS (SSL)" if listener.protocol == AMQP_TLS else "TCP"
+    return "TLS (SSL)" if listener.protocol in {AMQP_TLS, STREAM_TLS} else "TCP"
 
 
 def describe(listener: Listener) -> str:

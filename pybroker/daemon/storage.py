@@ -104,7 +104,6 @@ class Storage:
         journal.on_failed = self._failed
         journal.on_full = self._on_full
         journal.on_unreadable = self._unreadable
-        journal.on_sparse = broker.streams.leaves
         journal.on_stalled = self._stalled_told
         journal.reader.on_late = self._late_told
         self._journal_thread.on_error = journal.fail

@@ -19,6 +19,7 @@ from pybroker.net.preamble import Preambles
 from pybroker.net.proxy_step import ProxyStep
 from pybroker.net.transport import Transport
 from pybroker.peer import Peer
+from pybroker.stream.session import StreamSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,7 @@ class Door(NamedTuple):
 
 
 AMQP: Final = Door("amqp", AmqpSession)
+STREAM: Final = Door("stream", StreamSession)
 
 
 class Server:

@@ -5,6 +5,7 @@ import json
 import pika
 import pytest
 
+from pybroker.daemon.config.load import FOLDER
 from tests.daemon.running import Running
 
 BOTH = "Both {0}.absolute and {0}.relative are configured. {0}.absolute has precedence ({1}:{2}, {1}:{3})"
@@ -17,6 +18,9 @@ def start(tmp_path):
     def start(text, name):
         file = tmp_path / name
         file.write_text(text)
+        # Other daemons run at the same time.
+        (tmp_path / FOLDER).mkdir(exist_ok=True)
+        (tmp_path / FOLDER / "stream.conf").write_text("stream.listeners.tcp = none\n")
         started.append(Running(tmp_path, "--config", str(file)))
         return started[-1], file
 

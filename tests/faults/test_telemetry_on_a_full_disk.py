@@ -12,6 +12,7 @@ DISK_OCTETS = 128 * MIB
 LIMIT_OCTETS = 30 * MIB
 CONFIG = f"""
 listeners.tcp.1 = 127.0.0.1:0
+stream.listeners.tcp = none
 telemetry.interval = 1000
 disk_free_limit.absolute = {LIMIT_OCTETS}
 """

@@ -26,7 +26,7 @@ class BrokerProcess(Running):
             return
         folder.mkdir(parents=True, exist_ok=True)
         config_path, self.output = folder / "pybroker.conf", folder / "output.log"
-        config_path.write_text(config)
+        config_path.write_text(f"{config}\nstream.listeners.tcp.interop = {self.host}:0\n")
         base = ["--port", "0", "--bind", self.host, "--node", "interop@localhost", "--config", str(config_path)]
         with self.output.open("wb") as output:
             super().__init__(folder, *base, *options, stderr=output)

@@ -146,7 +146,9 @@ def test_it_moves_in_unchanged_and_back(rabbitmq, node, tmp_path):
 
 def test_with_rabbitmqs_hashes_new_users_can_move_back(tmp_path):
     config, ours = tmp_path / "pybroker.conf", tmp_path / "ours.json"
-    config.write_text(f"listeners.tcp.local = 127.0.0.1:0\nnode.name = test@here\n{HASHING}\n")
+    config.write_text(
+        f"listeners.tcp.local = 127.0.0.1:0\nstream.listeners.tcp = none\nnode.name = test@here\n{HASHING}\n"
+    )
     node = Running(tmp_path, "--config", str(config))
     try:
         node.ctl("add_user", "mover", "s3cret")

@@ -1,6 +1,5 @@
 """A journal on a disk of the test's choice, with workers that work when they are told to."""
 
-from pybroker.entries_run import EntriesRun
 from pybroker.run import Names, Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges, merge
 from pybroker.session import Turn
@@ -33,11 +32,6 @@ def body(octets: bytes) -> bytes:
 def open_segment(disk, number=1):
     """Open a segment of a log, whose id is looked for as a start does."""
     return SegmentFile(disk, number, find(disk).log_id)
-
-
-def body_at(run, index):
-    """Return the body of one message of a run, of contents or entries."""
-    return bodies_of(run)[index] if isinstance(run, EntriesRun) else body(run.content(index))
 
 
 class Node:
@@ -120,4 +114,4 @@ class Node:
         got = []
         self.log.fetch(queue, part, got.extend)
         self.work()
-        return {run.first_seq + i: body_at(run, i) for run, indexes in got for i in indexes}
+        return {run.first_seq + i: bodies_of(run)[i] for run, indexes in got for i in indexes}

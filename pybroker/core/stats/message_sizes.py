@@ -64,6 +64,11 @@ class MessageSizes:
             size = body_size(contents.contents[start])
             self._counts[bisect_left(BOUNDS, size)] += stop - start
 
+    def count_alike(self, n: int, octets: int) -> None:
+        """Count messages whose bodies have so many octets together, as if all were of one size."""
+        self._octets += octets
+        self._counts[bisect_left(BOUNDS, octets // max(1, n))] += n
+
     def _gather(self) -> None:
         """Add the messages of one size to their range."""
         self._counts[self._range] += self.of_size

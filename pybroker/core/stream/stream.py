@@ -7,7 +7,7 @@ after a crash.
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from pybroker.core.stream.chunk_reader import ChunkReader
 from pybroker.core.stream.consumers import StreamConsumers
@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     from pybroker.run import Run
     from pybroker.store.streams.chunk_log import ChunkLog
 
+    class Publisher(Protocol):
+        """One that is told when the stream is deleted."""
+
+        def stream_gone(self) -> None:
+            """Learn that it is."""
+
     Found = Callable[[list[Run] | BaseException], None]
 
 # A turn serves one reader for so much, in messages that are delivered together; the others have their turn next.
@@ -56,6 +62,7 @@ class Stream(StreamFacts):
         "files",
         "next_offset",
         "pieces",
+        "publishers",
         "readers",
         "recovered_offset",
         "tracking",
@@ -65,6 +72,7 @@ class Stream(StreamFacts):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.readers: dict[Consumer, Reader] = {}
+        self.publishers: dict[Publisher, None] = {}  # of the stream protocol, who are told when it is deleted
         self.files: ChunkLog = MemoryStreamLog()
         self._has_files = False
         self.next_offset = self.end_offset = self.recovered_offset = 0
@@ -116,6 +124,11 @@ class Stream(StreamFacts):
             if piece.offset < self.next_offset:
                 return piece.offset
         return min(max(self.files.last_chunk_offset, self.first_offset), self.next_offset)
+
+    @property
+    def uncommitted_position(self) -> int:
+        """Return the commit position of its newest messages; 0: all are committed."""
+        return self._uncommitted[-1][0] if self._uncommitted else 0
 
     @property
     def messages(self) -> int:
@@ -334,6 +347,8 @@ class Stream(StreamFacts):
         self.pieces.forget(self.files.next_offset)
         self.streams.count_readers(-len(self.readers))
         self.readers.clear()
+        for publisher in list(self.publishers):
+            publisher.stream_gone()
         return 0
 
     def discard(self) -> None:

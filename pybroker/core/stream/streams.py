@@ -34,8 +34,6 @@ MOVE_MS: Final = 60_000
 MOVES_MAX: Final = 16
 # Of one move.
 MOVE_OCTETS_MAX: Final = 4_194_304
-# Of ids and offsets at a time.
-RENEWED_MAX: Final = 1_024
 # Octets that have moved stay in memory for readers near the end: of one stream that has some, and of all.
 CACHED_OCTETS_MAX: Final = 4_194_304
 NODE_CACHED_OCTETS_MAX: Final = 67_108_864
@@ -239,20 +237,6 @@ class Streams:
     def cache_octets(self, stream: "Stream") -> int:
         """Return how much of what has moved stays in memory for a stream's readers."""
         return CACHED_OCTETS_MAX if stream.readers and self.cached <= NODE_CACHED_OCTETS_MAX else 0
-
-    def leaves(self, queue_ids: "list[int]", last_seq: int) -> bool:
-        """Learn that little is live in the log up to a seq, of these queues; tell whether streams are among them.
-
-        Their messages move before long, and the values of publishers and consumers are written anew here: so there may
-        be nothing left to be kept.
-        """
-        wanted = set(queue_ids)
-        mine = [stream for stream in self.known if stream.id in wanted]
-        beside = [stream for stream in self.known if stream.tracking.id in wanted]
-        left = RENEWED_MAX
-        for stream in beside:
-            left -= stream.tracking.renew(last_seq, left)
-        return bool(mine or beside)
 
     # -- retention -----------------------------------------------------------------------------------------------------
 

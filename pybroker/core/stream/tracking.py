@@ -134,23 +134,6 @@ class Tracking(Companion):
         self._gathering.pop((kind, name), None)
         self._stream.log.settle_seqs(self.id, seq, seq)
 
-    def renew(self, last_seq: int, most: int) -> int:
-        """Write values anew that the log has with seqs up to this one, so many at most; return how many these were.
-
-        Without that the log could never let go of what it has beside the value of somebody who has left.
-        """
-        if self._asked is not None:
-            return 0
-        old = [
-            (kind, name, number)
-            for kind, values in self._values.items()
-            for name, (number, seq) in values.items()
-            if seq <= last_seq
-        ][:most]
-        for each in old:
-            self._put(*each)
-        return len(old)
-
     def forget(self) -> None:
         """Let the log forget all of it: the stream is deleted."""
         self._stream.log.forget_queue(self.id)

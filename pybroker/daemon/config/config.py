@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pybroker import paths
 from pybroker.core.settings import Settings
-from pybroker.daemon.config import external, management_options, new_vhosts, tls_options
+from pybroker.daemon.config import external, management_options, new_vhosts, stream_options, tls_options
 from pybroker.daemon.config.conf_file import PROBLEMS_MAX, Assignment
 from pybroker.daemon.config.keys import AUDIT_FILE, KEYS, LIMITS, explain_unknown, find_key, is_secret
 from pybroker.daemon.config.management_options import ManagementOptions
@@ -42,7 +42,9 @@ class Config:
     node_name: str = ""  # empty: the data folder knows, or the host
     tcp: tuple[Address, ...] = (Address("", 5672),)
     ssl: tuple[Address, ...] = ()
-    tls: TlsOptions | None = None  # of the listeners above
+    stream_tcp: tuple[Address, ...] = (Address("", stream_options.PORT),)
+    stream_ssl: tuple[Address, ...] = ()
+    tls: TlsOptions | None = None  # of the listeners with TLS
     unix: tuple[Path, ...] = ()
     backlog: int = 1_024
     trusted_proxies: tuple[Network, ...] = ()  # with any, each TCP connection begins with a PROXY header
@@ -163,6 +165,7 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
         config.tcp = tuple(dict.fromkeys(given["listeners.tcp.NAME"].values()))
     if "listeners.ssl" not in given:
         config.ssl = tuple(dict.fromkeys(given.get(tls_options.LISTENERS, {}).values()))
+    config.stream_tcp, config.stream_ssl = stream_options.tcp(given), stream_options.ssl(given)
     config.unix = tuple(given.get("listeners.unix.NAME", {}).values())
     mechanisms = given.get("auth_mechanisms.N")
     if mechanisms:
@@ -183,7 +186,9 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
     settings.default_permissions = (configure_, write, read)
     faults = [*new_vhosts.gather(settings, given, config.assignments), *external.find_faults(config.assignments)]
     config.warnings += external.find_oddities(
-        settings.auth_mechanisms, has_tls=bool(config.ssl), has_plain=bool(config.tcp or config.unix)
+        settings.auth_mechanisms,
+        has_tls=bool(config.ssl or config.stream_ssl),
+        has_plain=bool(config.tcp or config.unix or config.stream_tcp),
     )
     config.management, management_faults = management_options.gather(given, config.assignments)
     config.tls, tls_faults = tls_options.gather(given, config.assignments)

@@ -65,10 +65,12 @@ def _defaults(config: Config, name: str) -> list[tuple[str, str]]:
     """Return the lines that would say what holds without them; none for a key that only takes something away."""
     settings = config.settings
     match name:
-        case "listeners.tcp" | "loopback_users":
+        case "listeners.tcp" | "stream.listeners.tcp" | "loopback_users":
             return []
         case "listeners.tcp.NAME":
             return [(f"listeners.tcp.{n}", str(address.port)) for n, address in enumerate(config.tcp, 1)]
+        case "stream.listeners.tcp.NAME":
+            return [(f"stream.listeners.tcp.{n}", str(address.port)) for n, address in enumerate(config.stream_tcp, 1)]
         case "auth_mechanisms.N":
             return [(f"auth_mechanisms.{n}", each) for n, each in enumerate(settings.auth_mechanisms, 1)]
         case "default_user_tags.TAG":

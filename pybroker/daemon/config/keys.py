@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from pybroker.core.auth.certificate import LOGIN_FROM, NAME_TYPES
 from pybroker.core.auth.password import ALGORITHMS, ARGON2ID
 from pybroker.core.settings import AUTH_MECHANISMS, MESSAGE_OCTETS_CEILING
-from pybroker.daemon.config import management_options, new_vhosts, tls_options, values
+from pybroker.daemon.config import management_options, new_vhosts, stream_options, tls_options, values
 from pybroker.daemon.config.rabbitmq_keys import find_reason
 from pybroker.daemon.config.values import Parser
 
@@ -109,6 +109,11 @@ KEYS: Final[Mapping[str, Key]] = {
     "listeners.tcp.NAME": Key("5672", values.address, "", RESTART),
     "listeners.ssl": Key("", values.one_of(("none",)), "", RESTART),
     tls_options.LISTENERS: Key("", values.address, "", RESTART),
+    stream_options.TCP: Key("", values.one_of(("none",)), "", RESTART),
+    stream_options.TCP_LISTENERS: Key(str(stream_options.PORT), values.address, "", RESTART),
+    stream_options.SSL: Key("", values.one_of(("none",)), "", RESTART),
+    stream_options.SSL_LISTENERS: Key("", values.address, "", RESTART),
+    **{name: Key(default, parse, owner, RELOAD) for name, (default, parse, owner) in stream_options.SETTINGS.items()},
     "listeners.unix.NAME": Key("", values.path, "", RESTART),
     "tcp_listen_options.backlog": Key("1024", values.whole_number(1, 65_535), ".backlog", RESTART),
     "proxy_protocol": Key("false", values.boolean, "", RELOAD),

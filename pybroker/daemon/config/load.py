@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pybroker import paths
+from pybroker.daemon.config import stream_options
 from pybroker.daemon.config.conf_file import Assignment, read_conf_file
 from pybroker.daemon.config.config import Config, ConfigError, configure
 from pybroker.daemon.config.keys import replaces
@@ -35,7 +36,10 @@ def load(options: Options) -> Config:
         raise ConfigError(error.problems, os.EX_USAGE) from None
     in_files, overridden = merge(assignments for assignments, _ in parsed.values())
     in_force, replaced = overrule(in_files, typed)
-    config = configure(options.implied() + in_force, [each for _, problems in parsed.values() for each in problems])
+    implied = options.implied()
+    if not any(each.key.startswith(stream_options.TCP) for each in in_force):
+        implied += options.stream_listeners()
+    config = configure(implied + in_force, [each for _, problems in parsed.values() for each in problems])
     config.options, config.overridden = options, (*overridden, *replaced)
     config.settings.config_files = tuple(str(path.absolute()) for path in parsed)
     return config

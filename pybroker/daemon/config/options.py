@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pybroker.daemon.config import stream_options
 from pybroker.daemon.config.conf_file import Assignment
 
 DEFAULT_PORT: Final = "5672"
@@ -53,9 +54,19 @@ class Options(NamedTuple):
 
     def implied(self) -> list[Assignment]:
         """Return what the options only suggest: data kept elsewhere takes its log along, unless the file places it."""
-        if self.data_dir is None:
-            return []
-        return [Assignment("log.dir", f"{_absolute(self.data_dir)}/log", "--data-dir")]
+        found = []
+        if self.data_dir is not None:
+            found.append(Assignment("log.dir", f"{_absolute(self.data_dir)}/log", "--data-dir"))
+        return found
+
+    def stream_listeners(self) -> list[Assignment]:
+        """Return where the stream protocol is served if the files do not say: nowhere beside a port of one's choice."""
+        if self.port is not None:
+            return [Assignment(stream_options.TCP, "none", "--port")]
+        return [
+            Assignment(f"{stream_options.TCP}.bind_{n}", f"{host}:{stream_options.PORT}", "--bind")
+            for n, host in enumerate(self.bind)
+        ]
 
 
 def overrule(in_files: list[Assignment], typed: list[Assignment]) -> tuple[list[Assignment], list[Assignment]]:

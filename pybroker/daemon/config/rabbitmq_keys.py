@@ -58,7 +58,7 @@ REASONS: Final = {
     "distribution": _CLUSTER,
     "raft": _CLUSTER,
     "quorum_queue": _CLUSTER,
-    "stream": _PLUGIN,
+    "stream": _LATER + "pybroker.conf(5) lists the supported keys of the stream protocol",
     "metadata_store": _CLUSTER,
     "delegate_count": _CLUSTER,
     "mirroring_sync_batch_size": _CLUSTER,

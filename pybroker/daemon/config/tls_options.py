@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from pybroker.daemon.config import values
+from pybroker.daemon.config import stream_options, values
 from pybroker.daemon.config.conf_file import Assignment
 from pybroker.daemon.config.values import Parser
 
@@ -85,8 +85,9 @@ def gather(
 ) -> tuple[TlsOptions | None, list[str]]:
     """Return the options, None without a TLS listener, and a sentence for each thing that does not fit."""
     places = {each.key: each.where for each in assignments}
-    listeners = [places[key] for key in places if key.startswith("listeners.ssl.")]
-    return collect(HEAD, given, places, listeners[0]) if LISTENERS in given else (None, [])
+    listeners = [places[key] for key in places if key.startswith(("listeners.ssl.", f"{stream_options.SSL}."))]
+    wanted = LISTENERS in given or stream_options.ssl(given)
+    return collect(HEAD, given, places, listeners[0]) if wanted else (None, [])
 
 
 def collect(

@@ -61,11 +61,9 @@ class Journal(Log):
     """Invariants: positions are batches and complete in order; the one that gathers has `last_commit_position + 1`.
 
     `on_completed` and `on_failed` tell the broker, `on_stalled` why a batch waits for a file descriptor; with no text
-    that it was written. `on_sparse` is called before a segment is written anew, with the queues that have something
-    there and the segment's last seq, and tells whether some of it is about to leave: then that is waited for. A commit
-    position completes when its batch is on disk, which comes after the definitions that were made before it: a message
-    that is confirmed always has its queue. `steady_ms` is what the log's time is ahead of the clock's now_ms: it goes
-    on where it was, whatever the clock on the wall says.
+    that it was written. A commit position completes when its batch is on disk, which comes after the
+    definitions that were made before it: a message that is confirmed always has its queue. `steady_ms` is what the
+    log's time is ahead of the clock's now_ms: it goes on where it was, whatever the clock on the wall says.
     """
 
     __slots__ = (
@@ -93,7 +91,6 @@ class Journal(Log):
         "on_completed",
         "on_failed",
         "on_full",
-        "on_sparse",
         "on_stalled",
         "on_unreadable",
         "reader",
@@ -125,7 +122,6 @@ class Journal(Log):
         self.on_full: Callable[[str], None] = _nobody
         self.on_stalled: Callable[[str], None] = _nobody
         self.on_unreadable: Callable[[str], None] = _nobody
-        self.on_sparse: Callable[[list[int], int], bool] = _stays
         self.live_index: LiveIndex = recovered.live_index
         self.live_index.on_broken = self._unreadable
         self.log_id = recovered.log_id
@@ -404,8 +400,3 @@ class Journal(Log):
 
 def _nobody(_: object) -> None:
     """Do nothing; a placeholder for a callback."""
-
-
-def _stays(_queue_ids: list[int], _last_seq: int) -> bool:
-    """Tell that nothing is about to leave; a placeholder for a callback."""
-    return False

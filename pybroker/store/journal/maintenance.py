@@ -308,9 +308,6 @@ class Maintenance:
             small = segment.used < COMPACT_OCTETS or segment.live >= COMPACT_PARTS * segment.published
             if small or segment.by_target or not segment.live:
                 continue
-            queue_ids = [queue_id for queue_id, live in segment.pairs.items() if live]
-            if self._journal.on_sparse(queue_ids, segment.last_seq):
-                continue  # writing it anew would cost the loop much, and soon for nothing
             settled = {queue_id: ranges.copies() for queue_id, ranges in segment.settled.items()}
             known = set(segment.pairs)
             job = partial(compact, self._disk, self._journal.log_id, segment.number, segment.index, settled, known)

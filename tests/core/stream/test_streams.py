@@ -238,14 +238,3 @@ def test_few_streams_move_at_once(world, log, make_stream, fill, streams, monkey
     for stream in made[2:4]:
         stream.files.run()
     assert [len(stream.files.jobs) for stream in made] == [0, 0, 0, 0, 1]
-
-
-def test_a_sparse_segment_waits_for_streams_alone(world, stream, slow):
-    streams = world.broker.streams
-    assert streams.leaves([stream.id, 99], 5)
-    assert not streams.leaves([98, 99], 5)
-    stream.tracking.note_publisher("p", 1)
-    assert streams.leaves([stream.tracking.id], 1)
-    assert stream.tracking.renew(1, 10) == 0
-    streams.discard(stream)
-    assert not streams.leaves([stream.id], 5)

@@ -202,18 +202,3 @@ def test_without_a_disk_it_is_known_at_once(stream):
 
 def test_operators_are_told_what_is_lost(stream):
     assert repr(stream.tracking) == "the tracking of stream 's' in vhost '/'"
-
-
-def test_old_values_are_written_anew(make_stream, log, tracking):
-    for name in "abc":
-        tracking.note_publisher(name, 1)
-    tracking.store_offset("c", 7)
-    log.gathers = 2
-    tracking.note_publisher("b", 2)
-    assert [tracking.renew(4, most) for most in (1, 1_000, 1_000)] == [1, 2, 0]
-    assert log.live() == [5, 6, 7, 8]
-    assert (tracking.publisher_id("a"), tracking.publisher_id("b"), tracking.offset("c")) == (1, 2, 7)
-    again = restored(make_stream, *log.live())
-    assert again.renew(9, 1_000) == 0
-    log.jobs[0]()
-    assert (again.publisher_id("a"), again.publisher_id("b"), again.offset("c")) == (1, 2, 7)

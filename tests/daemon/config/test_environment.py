@@ -2,7 +2,7 @@
 
 import pytest
 
-from pybroker.daemon.config import management_options, tls_options
+from pybroker.daemon.config import management_options, stream_options, tls_options
 from pybroker.daemon.config.conf_file import Assignment, parse_conf
 from pybroker.daemon.config.config import configure
 from pybroker.daemon.config.environment import Row, effective
@@ -46,6 +46,10 @@ def test_every_key_of_the_schema_is_there_unless_it_only_takes_away():
         "listeners.ssl",
         "listeners.ssl.NAME",
         "listeners.unix.NAME",
+        "stream.listeners.tcp",
+        "stream.listeners.ssl",
+        "stream.listeners.ssl.NAME",
+        *(name for name, (default, *_) in stream_options.SETTINGS.items() if not default),
         *(name for name, (default, _) in tls_options.KEYS.items() if not default),
         *(name for name, (default, _) in management_options.KEYS.items() if not default),
         "proxy_protocol.trusted.N",

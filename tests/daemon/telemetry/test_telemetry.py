@@ -144,7 +144,9 @@ def test_a_daemon_writes_its_telemetry_and_says_so(tmp_path):
 
 
 def test_a_daemon_without_telemetry_writes_none(tmp_path):
-    (tmp_path / "p.conf").write_text("telemetry.enabled = false\nlisteners.tcp.1 = 127.0.0.1:0\n")
+    (tmp_path / "p.conf").write_text(
+        "telemetry.enabled = false\nlisteners.tcp.1 = 127.0.0.1:0\nstream.listeners.tcp = none\n"
+    )
     running = Running(tmp_path, "--config", str(tmp_path / "p.conf"))
     try:
         assert json.loads(running.ctl("status", "--formatter", "json"))["telemetry"] is None

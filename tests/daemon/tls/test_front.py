@@ -28,6 +28,7 @@ def made(tmp_path_factory):
 def configured(made, *more: str) -> str:
     lines = [
         "listeners.tcp = none",
+        "stream.listeners.tcp = none",
         "listeners.ssl.default = 127.0.0.1:0",
         "node.name = test@here",
         f"ssl_options.certfile = {made.server.certificate}",

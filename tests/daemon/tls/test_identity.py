@@ -27,6 +27,7 @@ def running(authority, tmp_path_factory):
     config = folder / "pybroker.conf"
     lines = [
         "listeners.tcp = none",
+        "stream.listeners.tcp = none",
         "listeners.ssl.default = 127.0.0.1:0",
         "node.name = test@here",
         f"ssl_options.certfile = {pair.certificate}",

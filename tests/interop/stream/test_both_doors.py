@@ -168,8 +168,9 @@ def test_a_message_that_is_no_amqp_is_not_in_the_way(door, client, stream, chann
     assert [(offset, body) for offset, _, body, _ in got] == [(3, b"sound")]
 
 
-def test_sections_of_data_are_one_body(door, client, stream, channel):
+def test_several_sections_of_data_stay_sections(door, client, stream, channel):
+    both = amqp_data(b"one ") + amqp_data(b"two")
     client.declare(1, stream)
-    client.publish(1, {1: amqp_data(b"one ") + amqp_data(b"two")})
+    client.publish(1, {1: both})
     client.confirmed(1, 1)
-    assert [body for _, _, body, _ in amqp_read(channel, stream, 1)] == [b"one two" if door.is_ours else b"two"]
+    assert [body for _, _, body, _ in amqp_read(channel, stream, 1)] == [both if door.is_ours else b"two"]

@@ -123,26 +123,3 @@ def test_entries_of_which_something_lives_stay_whole(disk, monkeypatch):
     for _ in scrub_log(disk, scrub):
         pass
     assert scrub.damage == []
-
-
-def test_a_segment_that_is_about_to_be_empty_is_left_alone(disk):
-    node = Node(disk, largest=30_000)
-    asked = []
-    answers = {1: True, 2: False}
-
-    def on_sparse(queue_ids, last_seq):
-        asked.append((tuple(queue_ids), last_seq))
-        return any(answers[queue_id] for queue_id in queue_ids)
-
-    node.log.on_sparse = on_sparse
-    fill(node)
-    for _ in range(30):
-        node.tick(61_000)
-    before = figures(node.log)["compacted"]
-    assert {queue_ids for queue_ids, _ in asked} >= {(1, 2)}
-    assert node.log.live_index.segments[0].last_seq in {last_seq for _, last_seq in asked}
-    answers[1] = False
-    for _ in range(3):
-        node.publish([b"more"])
-        node.tick(61_000)
-    assert before == 0 < figures(node.log)["compacted"]

@@ -14,7 +14,7 @@ from pybroker.store.memory import MemoryDefinitions
 from pybroker.store.recovery.recovery import Recovery
 from tests.clock import FakeClock
 from tests.inline_worker import InlineWorker
-from tests.store.journals import body_at
+from tests.store.journals import body
 from tests.store.records import rows_of
 from tests.store.simulator.violation import Violation
 
@@ -138,7 +138,7 @@ def read_all(model: "Model", data: "SimulatedDisk", found: Findings) -> None:
     got: list[Any] = []
     log.fetch(0, wanted, got.extend)
     files.run()
-    bodies = {run.first_seq + at: body_at(run, at) for run, indexes in got for at in indexes}
+    bodies = {run.first_seq + at: body(run.content(at)) for run, indexes in got for at in indexes}
     if complaints or len(bodies) != wanted.count:
         raise Violation("unreadable", f"{len(bodies)} of {wanted.count} can be read: {complaints}")
     for queue_id, seqs in found.seqs.items():

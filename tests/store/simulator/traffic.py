@@ -3,11 +3,9 @@
 import random
 from typing import TYPE_CHECKING, Any
 
-from pybroker.entries_run import EntriesRun
 from pybroker.run import Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges
-from tests.entries import entries_run
-from tests.store.journals import NAMES, body, body_at, content
+from tests.store.journals import NAMES, body, content
 from tests.store.simulator.model import Call, Message, Model, limited
 from tests.store.simulator.violation import Violation
 
@@ -18,8 +16,6 @@ ATTRIBUTES = (RunAttributes(persistent=True),) * 3 + (
     RunAttributes(persistent=True, priority=5),
     RunAttributes(persistent=True, ttl_ms=60_000),
 )
-# So many runs have entries of the stream protocol.
-ENTRIES_PART = 0.2
 BACKLOG = 16
 QUEUES_MAX = 5
 SIZES = (12, 12, 12, 40, 200, 700)
@@ -101,7 +97,7 @@ class Traffic:
                 run.extend(contents, sum(map(len, contents)), sum(map(len, bodies)), _size(bodies))
             else:
                 run, start = self._run(), 0
-                self._grown = None if isinstance(run, EntriesRun) else (run, queues)
+                self._grown = run, queues
             self._append(call, run, range(start, run.count), queues)
         if self.rng.random() < 0.6:
             self.node.want(call.commit_position)
@@ -123,8 +119,6 @@ class Traffic:
         bodies = [body(each) for each in contents]
         octets, body_octets = sum(map(len, contents)), sum(map(len, bodies))
         first = self.log.take(len(contents))
-        if attributes is None and self.rng.random() < ENTRIES_PART:
-            return entries_run(first, *bodies, arrived_ms=self.node.clock.now_ms)
         attributes = attributes or self.rng.choice(ATTRIBUTES)
         return Run(
             NAMES, attributes, first, contents, octets, body_octets, _size(bodies), self.node.clock.now_ms, 1, 131_072
@@ -133,7 +127,7 @@ class Traffic:
     def _append(self, call: Call, run: Run, indexes: range, queues: tuple[int, ...]) -> None:
         for queue_id in queues:
             for at in indexes:
-                self.model.queues[queue_id][run.first_seq + at] = Message(body_at(run, at), call, run, at)
+                self.model.queues[queue_id][run.first_seq + at] = Message(body(run.content(at)), call, run, at)
         call.commit_position = self.log.append(run, indexes, queues)
 
     def _call(self) -> "Any":
@@ -265,7 +259,7 @@ class Traffic:
         self.fetches += 1
 
     def _compare(self, where: str, expected: dict[int, bytes], found: Any) -> None:
-        got = {run.first_seq + at: body_at(run, at) for run, indexes in found for at in indexes}
+        got = {run.first_seq + at: body(run.content(at)) for run, indexes in found for at in indexes}
         if any(got[seq] != expected.get(seq) for seq in got):
             raise Violation("phantom", f"{where}: other messages were read than those that were wanted")
         if len(got) < len(expected) and (not self.node.fault.hit or self.node.fault.shortage):
@@ -295,7 +289,7 @@ class Traffic:
         taken, self._written_pages = self._written_pages[:2], self._written_pages[2:]
         if not taken:
             return
-        expected = {run.first_seq + at: body_at(run, at) for _, run in taken for at in range(run.count)}
+        expected = {run.first_seq + at: body(run.content(at)) for _, run in taken for at in range(run.count)}
         parts = []
         for page, run in taken:
             seq_ranges = SeqRanges()

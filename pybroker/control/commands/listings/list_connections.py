@@ -60,6 +60,10 @@ def _given_name(session: "AmqpSession") -> str:
     return name if isinstance(name, str) else ""
 
 
+def _protocol(session: "AmqpSession") -> str:
+    return "{0,9,1}" if session.protocol == "AMQP 0-9-1" else session.protocol
+
+
 COLUMNS = (
     Column("pid", lambda s: s.pid, "id, for close_connection"),
     Column("name", lambda s: s.name, "addresses of the peer and of the node"),
@@ -99,7 +103,7 @@ COLUMNS = (
         "disk, or the queue that is being paged out",
     ),
     *figures.columns(CONNECTION, "blocked_time", "flow_time", "flow_count", "channels"),
-    Column("protocol", lambda _: "{0,9,1}", "AMQP version"),
+    Column("protocol", _protocol, "AMQP version, {0,9,1}, or stream"),
     Column("auth_mechanism", lambda s: s.auth_mechanism, "SASL mechanism"),
     Column("user", lambda s: s.user.name if s.user else "", "user"),
     Column("vhost", lambda s: s.vhost.name if s.vhost else "", "virtual host"),

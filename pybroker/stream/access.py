@@ -1,0 +1,45 @@
+"""Finding streams for a user, in RabbitMQ's order: first whether it may, then whether there is one."""
+
+from typing import TYPE_CHECKING
+
+from pybroker.core.auth.permissions import READ, WRITE, granted
+from pybroker.core.stream.stream import Stream
+from pybroker.stream.refused import Refused
+from pybroker.wire.stream.codes import Code
+
+if TYPE_CHECKING:
+    from pybroker.stream.session import StreamSession
+
+
+def may(session: "StreamSession", permission: str, name: str) -> bool:
+    """Tell whether the session's user has a permission for a stream, or an exchange."""
+    assert session.user is not None
+    assert session.vhost is not None
+    return granted(session.user, session.vhost.name, permission, name)
+
+
+def may_use(session: "StreamSession", name: str) -> bool:
+    """Tell whether it may read or write."""
+    return may(session, READ, name) or may(session, WRITE, name)
+
+
+def check(session: "StreamSession", permission: str, name: str) -> None:
+    """Refuse what the user may not do."""
+    if not may(session, permission, name):
+        raise Refused(Code.ACCESS_REFUSED)
+
+
+def find_stream(session: "StreamSession", name: str) -> "Stream | None":
+    """Return a stream of the virtual host; None if there is none, or a queue of that name."""
+    assert session.vhost is not None
+    queue = session.vhost.queues.get(name)
+    return queue if isinstance(queue, Stream) else None
+
+
+def stream_of(session: "StreamSession", name: str, permission: str) -> Stream:
+    """Return a stream for which the user has a permission. Raises Refused."""
+    check(session, permission, name)
+    stream = find_stream(session, name)
+    if stream is None:
+        raise Refused(Code.STREAM_DOES_NOT_EXIST)
+    return stream

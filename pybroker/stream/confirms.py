@@ -1,0 +1,81 @@
+"""Publishes that wait for the disk, and what their publishers are told then: in one frame for each of them.
+
+Knows neither streams nor how a publish came; does not know who listens.
+"""
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from pybroker.wire.stream.codes import Code
+from pybroker.wire.stream.frame import publish_confirm, publish_error
+
+if TYPE_CHECKING:
+    from pybroker.core.channel.receipt import Receipt
+    from pybroker.store.log import Log
+    from pybroker.stream.publishers import Publisher
+
+
+class Waiting(NamedTuple):
+    """Ids of one publisher, eight octets each, that wait for the same."""
+
+    receipt: "Receipt"
+    publisher: "Publisher"
+    ids: list[bytes]
+
+
+class Confirms:
+    """`awaited` is the log whose next commit may let some go; None: nothing waits."""
+
+    __slots__ = ("_line", "awaited")
+
+    def __init__(self) -> None:
+        self._line: deque[Waiting] = deque()
+        self.awaited: Log | None = None
+
+    def __len__(self) -> int:
+        return sum([len(ids) for waiting in self._line for ids in waiting.ids]) // 8
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tell whether there are any."""
+        return bool(self._line)
+
+    def add(self, publisher: "Publisher", ids: bytes, receipt: "Receipt") -> None:
+        """Have ids confirmed when what the receipt says is on disk."""
+        line = self._line
+        if line and line[-1].publisher is publisher and line[-1].receipt.covers(receipt):
+            line[-1].ids.append(ids)
+            return
+        line.append(Waiting(receipt, publisher, [ids]))
+        if self.awaited is None:
+            self.awaited = receipt.log
+
+    def pop(self) -> list[bytes]:
+        """Return the frames that may be sent now; publishers that are gone are told nothing."""
+        line = self._line
+        confirmed: dict[Publisher, list[bytes]] = {}
+        frames: list[bytes] = []
+        self.awaited = None
+        while line:
+            receipt, publisher, ids = line[0]
+            log = receipt.awaited
+            if log is not None and not log.failed:
+                self.awaited = log
+                break
+            line.popleft()
+            if publisher.is_gone:
+                continue
+            if log is None:
+                confirmed.setdefault(publisher, []).extend(ids)
+            else:
+                frames.append(publish_error(publisher.id, b"".join(ids), Code.INTERNAL_ERROR))
+        for publisher, told in confirmed.items():
+            octets = b"".join(told)
+            publisher.confirmed += len(octets) // 8
+            frames.append(publish_confirm(publisher.id, octets))
+        return frames
+
+    def clear(self) -> None:
+        """Forget all: nobody listens any more."""
+        self._line.clear()
+        self.awaited = None

@@ -1,0 +1,81 @@
+"""Offsets that consumers keep under a name, and the offset that a place in a stream has."""
+
+from typing import TYPE_CHECKING
+
+from pybroker.core.auth.permissions import READ
+from pybroker.core.stream.offset import OffsetSpec
+from pybroker.stream.access import find_stream, may, stream_of
+from pybroker.stream.publishers import REFERENCE_OCTETS_MAX
+from pybroker.stream.refused import Refused, refusal
+from pybroker.stream.tracking import ready
+from pybroker.wire.stream.codes import Code, OffsetType
+from pybroker.wire.stream.frame import response
+
+if TYPE_CHECKING:
+    from pybroker.core.stream.stream import Stream
+    from pybroker.stream.session import StreamSession
+    from pybroker.wire.stream import commands
+    from pybroker.wire.stream.fields import Offset
+
+_NAMES = {OffsetType.FIRST: "first", OffsetType.LAST: "last", OffsetType.NEXT: "next"}
+
+
+def spec_of(begin: "Offset") -> OffsetSpec:
+    """Return the place where a client wants to begin."""
+    if begin.type is OffsetType.OFFSET:
+        return OffsetSpec(offset=begin.value)
+    if begin.type is OffsetType.TIMESTAMP:
+        return OffsetSpec(timestamp_ms=max(0, begin.value))
+    return OffsetSpec(_NAMES[begin.type])
+
+
+def store_offset(session: "StreamSession", command: "commands.StoreOffset") -> None:
+    """Keep an offset; nobody is told, also of one that cannot be kept."""
+    stream = find_stream(session, command.stream)
+    is_named = 0 < len(command.reference.encode()) <= REFERENCE_OCTETS_MAX
+    if stream is None or not is_named or not may(session, READ, command.stream):
+        what = f"offset {command.offset} of {command.reference!r:.300} in stream {command.stream!r:.300}"
+        text = f"cannot store {what}: no such stream, not permitted, or too long a name"
+        session.broker.warn("stream.offset_not_stored", f"offset {session.id}", text, session)
+        return
+    ready(stream).store_offset(command.reference, command.offset)
+
+
+def query_offset(session: "StreamSession", command: "commands.QueryOffset") -> None:
+    """Answer with the offset that is kept under a name."""
+    stream = stream_of(session, command.stream, READ)
+    offset = ready(stream).offset(command.reference)
+    if offset is None:
+        raise Refused(Code.NO_OFFSET)
+    session.channel.reply(response(command.key, command.correlation_id, Code.OK, offset.to_bytes(8)))
+
+
+def resolve_offset_spec(session: "StreamSession", command: "commands.ResolveOffsetSpec") -> None:
+    """Answer with the offset of a place, which may have to be looked up in the stream's files."""
+    stream = stream_of(session, command.stream, READ)
+    channel = session.channel
+
+    def answer(found: int) -> bytes:
+        content = OffsetType.OFFSET.to_bytes(2) + found.to_bytes(8)
+        return response(command.key, command.correlation_id, Code.OK, content)
+
+    if command.begin.type is not OffsetType.TIMESTAMP:
+        channel.reply(answer(_offset_of(stream, command.begin)))
+        return
+
+    def found(offset: int | BaseException) -> None:
+        if not session.finished:
+            channel.reply(answer(offset) if isinstance(offset, int) else refusal(command, Code.NO_OFFSET))
+
+    stream.find(max(0, command.begin.value), found)
+
+
+def _offset_of(stream: "Stream", begin: "Offset") -> int:
+    if begin.type is OffsetType.OFFSET:
+        return min(max(begin.value, stream.first_offset), stream.next_offset)
+    named = {
+        OffsetType.FIRST: stream.first_offset,
+        OffsetType.LAST: stream.last_chunk_offset,
+        OffsetType.NEXT: stream.next_offset,
+    }
+    return named[begin.type]

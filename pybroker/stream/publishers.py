@@ -1,0 +1,84 @@
+"""Publishers: their ids on a connection, and the names by which their messages are known when they come again."""
+
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.auth.permissions import READ, WRITE
+from pybroker.stream.access import check, stream_of
+from pybroker.stream.refused import Refused
+from pybroker.stream.tracking import ready
+from pybroker.wire.stream.codes import Code
+from pybroker.wire.stream.frame import response
+
+if TYPE_CHECKING:
+    from pybroker.core.stream.stream import Stream
+    from pybroker.stream.session import StreamSession
+    from pybroker.wire.stream import commands
+
+# Of a publisher's or a consumer's name.
+REFERENCE_OCTETS_MAX: Final = 255
+
+
+class Publisher:
+    """`verdict` is the generation of the users with which its permission was checked last."""
+
+    __slots__ = ("confirmed", "id", "is_gone", "name", "published", "session", "stream", "verdict")
+
+    def __init__(self, session: "StreamSession", publisher_id: int, name: str, stream: "Stream") -> None:
+        self.session = session
+        self.id = publisher_id
+        self.name = name  # empty: none
+        self.stream = stream
+        self.verdict = session.broker.users.generation
+        self.published = self.confirmed = 0
+        self.is_gone = False
+        stream.publishers[self] = None
+        if name:
+            stream.tracking.hold(name)
+
+    def leave(self) -> None:
+        """Be none any more. Idempotent."""
+        if self.is_gone:
+            return
+        self.is_gone = True
+        self.stream.publishers.pop(self, None)
+        if self.name:
+            self.stream.tracking.release(self.name)
+
+    def stream_gone(self) -> None:
+        """Learn that the stream is deleted."""
+        self.session.channel.stream_gone(self.stream)
+
+
+def declare_publisher(session: "StreamSession", command: "commands.DeclarePublisher") -> None:
+    """Make a publisher."""
+    name, publishers = command.reference, session.channel.publishers
+    if session.broker.alarms:
+        # Differs from RabbitMQ: there, memory that is short does not count for the stream protocol.
+        raise Refused(Code.PRECONDITION_FAILED)
+    check(session, WRITE, command.stream)
+    if len(name.encode()) > REFERENCE_OCTETS_MAX:
+        raise Refused(Code.PRECONDITION_FAILED)
+    is_taken = any(name and each.name == name and each.stream.name == command.stream for each in publishers.values())
+    if command.publisher_id in publishers or is_taken:
+        raise Refused(Code.PRECONDITION_FAILED)
+    stream = stream_of(session, command.stream, WRITE)
+    if name:
+        ready(stream)
+    session.channel.add_publisher(Publisher(session, command.publisher_id, name, stream))
+    session.channel.reply(response(command.key, command.correlation_id, Code.OK))
+
+
+def delete_publisher(session: "StreamSession", command: "commands.DeletePublisher") -> None:
+    """Forget a publisher; what it sent stays, and is not confirmed any more."""
+    publisher = session.channel.publishers.get(command.publisher_id)
+    if publisher is None:
+        raise Refused(Code.PUBLISHER_DOES_NOT_EXIST)
+    session.channel.remove_publisher(publisher)
+    session.channel.reply(response(command.key, command.correlation_id, Code.OK))
+
+
+def query_publisher_sequence(session: "StreamSession", command: "commands.QueryPublisherSequence") -> None:
+    """Answer with the last publishing id of a name; 0 if it is not known."""
+    stream = stream_of(session, command.stream, READ)
+    sequence = ready(stream).publisher_id(command.reference) or 0
+    session.channel.reply(response(command.key, command.correlation_id, Code.OK, sequence.to_bytes(8)))

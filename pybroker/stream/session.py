@@ -1,0 +1,138 @@
+"""StreamSession: one peer of the stream protocol. Octets in, octets out; no sockets.
+
+`input` reads the octets. A refused request is answered with its code and changes nothing; an unknown frame closes the
+connection.
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+from pybroker.core.auth.permissions import check_vhost
+from pybroker.core.peer.session import PeerSession
+from pybroker.core.peer.states import ENDING, State
+from pybroker.core.queue import pause
+from pybroker.log_event import event
+from pybroker.stream import input as stream_input
+from pybroker.stream.channel import StreamChannel
+from pybroker.wire.stream.codes import Code, Key
+from pybroker.wire.stream.commands import Close
+from pybroker.wire.stream.frame import frame
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+    from pybroker.core.channel.throttle import PauseCause
+    from pybroker.peer import Peer
+
+# The correlation id of our Close, as RabbitMQ's.
+CLOSE_ID = 1
+
+log = logging.getLogger("pybroker.connection")
+
+
+class StreamSession(PeerSession):
+    """States: header (nothing came), starting, securing, tuning, opening, running, closing (we sent Close), closed.
+
+    `channel` has what an open connection has: it is none that list_channels would show. Chunks are delivered with the
+    committed offset if the peer `knows_committed`.
+    """
+
+    protocol = "stream"
+    kind = "stream"
+    heartbeat = frame(Key.HEARTBEAT)
+    close_answer = "the answer to Close"
+
+    __slots__ = ("channel", "knows_committed")
+
+    def __init__(self, broker: "Broker", peer: "Peer") -> None:
+        super().__init__(broker, peer, broker.settings.stream_frame_octets_max_initial)
+        self.channel = StreamChannel(self)
+        self.knows_committed = False
+
+    # -- what it has counted ------------------------------------------------------------------------------------------
+
+    @property
+    def published(self) -> int:
+        """Return how many messages it has published."""
+        return self.channel.published
+
+    @property
+    def delivered(self) -> int:
+        """Return how many messages were delivered to it."""
+        return self.channel.delivered_no_ack
+
+    @property
+    def acked(self) -> int:
+        """Return 0: nothing is acknowledged."""
+        return 0
+
+    # -- in -----------------------------------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """Take octets as they came from the peer."""
+        stream_input.receive(self, data)
+
+    # -- ends ---------------------------------------------------------------------------------------------------------
+
+    def fail(self, code: Code, text: str, why: str) -> None:
+        """Close the connection for a frame that is wrong, with a code and a text for the peer."""
+        if self.state in ENDING:
+            return
+        extra = event("connection.error", self, reply_code=int(code))
+        log.error("Error on connection %s (%s): %s", self.pid, self.name, why, extra=extra)
+        if self.state is State.RUNNING:
+            self._send_close(code, text)
+        else:
+            self.finish(why)  # RabbitMQ tells only those of it that have logged in
+
+    def close(self, reply_code: int, text: str) -> None:
+        """Close from our side: an operator's wish, the daemon's stop, or a bug."""
+        if self.state is not State.RUNNING:
+            if self.state is not State.CLOSING:
+                self.finish(text)
+            return
+        code = Code.OK if reply_code == 320 else Code.INTERNAL_ERROR
+        self._send_close(code, f"CONNECTION_FORCED - {text}" if reply_code == 320 else text)
+
+    def _send_close(self, code: Code, text: str) -> None:
+        self.let_go(text)
+        self.await_close(text, known=True)
+        self.send(Close(CLOSE_ID, code, text).octets)
+
+    def let_go(self, why: str) -> None:
+        """Give back all that the peer had."""
+        self.channel.leave(why)
+
+    def refuse(self, octets: bytes, reason: str, at_ms: int) -> None:
+        """Turn away a peer with an answer that leaves no sooner than `at_ms`; nothing else of it is kept until then."""
+        self.client_properties = {}
+        self.send(octets)
+        self.answer_at_ms = at_ms
+        self.finish(reason)
+
+    # -- when it is not read ------------------------------------------------------------------------------------------
+
+    def withhold(self, cause: "PauseCause") -> None:
+        """Leave a publish, and what is behind it, until a stream is resumed."""
+        self.input_pending = True
+        self.stop_reading(cause)
+
+    def heed_pauses(self) -> None:
+        """Go on if no paused stream is in the way any more."""
+        cause, vhost = self.throttle.paused_by, self.vhost
+        if cause is None or vhost is None:
+            return
+        stream = vhost.queues.get(cause.name)
+        if stream is None or pause.withholding([stream]) is None:
+            self.resume_reading(cause)
+
+    # -- out ----------------------------------------------------------------------------------------------------------
+
+    def resume_deliveries(self) -> None:
+        """Serve its subscriptions again."""
+        self.channel.resume_consumers()
+
+    def check_vhost(self) -> None:
+        """Check that the user may be in the virtual host still. Raises NotAllowed."""
+        assert self.user is not None
+        assert self.vhost is not None
+        check_vhost(self.user, self.vhost.name)

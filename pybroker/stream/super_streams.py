@@ -1,0 +1,50 @@
+"""Super streams as clients see them: an exchange, and the streams that are bound to it."""
+
+from typing import TYPE_CHECKING
+
+from pybroker.core.auth.permissions import WRITE
+from pybroker.core.routing.partitions import partitions as find_partitions
+from pybroker.core.routing.router import route as find_queues
+from pybroker.core.stream.stream import Stream
+from pybroker.stream.access import check, may, may_use
+from pybroker.stream.refused import Refused
+from pybroker.wire.stream.codes import Code
+from pybroker.wire.stream.fields import texts_octets
+from pybroker.wire.stream.frame import response
+
+if TYPE_CHECKING:
+    from pybroker.core.routing.exchange import Exchange
+    from pybroker.stream.session import StreamSession
+    from pybroker.wire.stream import commands
+
+
+def _exchange(session: "StreamSession", name: str) -> "Exchange":
+    assert session.vhost is not None
+    exchange = session.vhost.exchanges.get(name)
+    if exchange is None:
+        raise Refused(Code.STREAM_DOES_NOT_EXIST)
+    return exchange
+
+
+def route(session: "StreamSession", command: "commands.Route") -> None:
+    """Answer which streams a routing key leads to, as a message would go."""
+    vhost = session.vhost
+    assert vhost is not None
+    check(session, WRITE, command.super_stream)
+    exchange = _exchange(session, command.super_stream)
+    found = find_queues(vhost, exchange, (command.routing_key,), None, probe=True).queues
+    names = [queue.name for queue in found if isinstance(queue, Stream)]
+    if not all(may(session, WRITE, name) for name in names):
+        raise Refused(Code.ACCESS_REFUSED)
+    session.channel.reply(response(command.key, command.correlation_id, Code.OK, texts_octets(names)))
+
+
+def partitions(session: "StreamSession", command: "commands.Partitions") -> None:
+    """Answer with the streams of a super stream, in the order that their bindings have."""
+    if not may_use(session, command.super_stream):
+        raise Refused(Code.ACCESS_REFUSED)
+    exchange = _exchange(session, command.super_stream)
+    names = [*dict.fromkeys(each.destination.name for each in find_partitions(exchange))]
+    if not all(may_use(session, name) for name in names):
+        raise Refused(Code.ACCESS_REFUSED)
+    session.channel.reply(response(command.key, command.correlation_id, Code.OK, texts_octets(names)))

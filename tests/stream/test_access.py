@@ -1,0 +1,32 @@
+"""Finding streams for a user."""
+
+import pytest
+
+from pybroker.core.auth.permissions import READ, WRITE
+from pybroker.stream.access import find_stream, may, may_use, stream_of
+from pybroker.stream.refused import Refused
+from pybroker.wire.stream.codes import Code
+
+
+def test_a_permission_comes_before_the_stream(world, peer):
+    session = peer.session
+    world.broker.users.set_permissions("guest", "/", ".*", "^s$", "^$")
+    assert (True, False, True, False) == (
+        may(session, WRITE, "s"),
+        may(session, READ, "s"),
+        may_use(session, "s"),
+        may_use(session, "t"),
+    )
+    for name, permission, code in (("s", READ, 16), ("t", READ, 16)):
+        with pytest.raises(Refused) as caught:
+            stream_of(session, name, permission)
+        assert code == caught.value.code
+    assert world.vhost.queues["s"] is stream_of(session, "s", WRITE)
+
+
+def test_a_queue_is_no_stream(world, peer):
+    world.connect().declare("q")
+    assert find_stream(peer.session, "q") is None
+    with pytest.raises(Refused) as caught:
+        stream_of(peer.session, "q", READ)
+    assert Code.STREAM_DOES_NOT_EXIST == caught.value.code
