@@ -1,4 +1,5 @@
-/* Messages of AMQP 1.0 as contents in C: what to_content.py, the reference, makes of the most common ones.
+/* Messages of AMQP 1.0 as contents in C, and back: what to_content.py and to_message.py make of the most common ones.
+   They are the reference.
 
    Whatever is out of the ordinary is left to Python: what is decided here is only that nothing is. So are all faults.
    Each length is compared with what is there before it is used: octets come from a peer. The twins are compared in
@@ -14,7 +15,7 @@
 #include <string.h>
 
 /* to_content.py does not use a module of another number: raise both when signatures or meanings change. */
-#define SEAM 1
+#define SEAM 2
 
 enum { PROPERTIES = 0x73, APPLICATION_PROPERTIES = 0x74, DATA = 0x75 };
 enum { NONE = 0x40, BINARY_8 = 0xA0, TEXT_8 = 0xA1, SYMBOL_8 = 0xA3, BINARY_32 = 0xB0, TEXT_32 = 0xB1, SYMBOL_32 = 0xB3 };
@@ -342,12 +343,317 @@ static PyObject *content(PyObject *Py_UNUSED(module), PyObject *message)
     return Py_BuildValue("(NK)", made, (unsigned long long)body.n);
 }
 
+/* -- back --------------------------------------------------------------------------------------------------------- */
+
+/* Longer property octets are left to Python; what they become is not twice as long. */
+#define PROPS_OCTETS_MAX 2048
+#define NAMES_OCTETS_MAX 1100
+#define FRONT_OCTETS_MAX 8192
+enum { SMALL_INT = 0x54, SMALL_LONG = 0x55, INT = 0x71, LONG = 0x81, BINARY = 0xA0, TEXT = 0xA1, SYMBOL = 0xA3 };
+
+/* Where octets are written; more than there is room for are none. */
+typedef struct {
+    uint8_t *at, *stop;
+    bool full;
+} Writer;
+
+static void put(Writer *to, const void *octets, size_t n)
+{
+    if ((size_t)(to->stop - to->at) < n) {
+        to->full = true;
+        return;
+    }
+    memcpy(to->at, octets, n);
+    to->at += n;
+}
+
+static void put_octet(Writer *to, unsigned octet)
+{
+    uint8_t octets[] = {(uint8_t)octet};
+    put(to, octets, 1);
+}
+
+static void put_big(Writer *to, uint64_t number, int n)
+{
+    uint8_t octets[8];
+    put_number(octets, number, n);
+    put(to, octets, (size_t)n);
+}
+
+/* A string of a kind whose long form has the code 16 above the short one's; symbols are short. */
+static void put_string(Writer *to, unsigned code, const uint8_t *p, size_t n)
+{
+    if (n < 255 || code == SYMBOL) {
+        put_octet(to, code);
+        put_octet(to, (unsigned)n);
+    } else {
+        put_octet(to, code + 0x10);
+        put_big(to, n, 4);
+    }
+    put(to, p, n);
+}
+
+static void put_text(Writer *to, unsigned code, const char *text)
+{
+    put_string(to, code, (const uint8_t *)text, strlen(text));
+}
+
+/* A section that is a list or a map: its codes are those of the short form, and 16 above it. */
+static void put_section(Writer *to, unsigned kind, unsigned code, const uint8_t *octets, size_t n, unsigned count)
+{
+    const uint8_t head[] = {0, 0x53, (uint8_t)kind};
+    put(to, head, 3);
+    if (n <= 254 && count < 255) {
+        put_octet(to, code);
+        put_octet(to, (unsigned)n + 1);
+        put_octet(to, count);
+    } else {
+        put_octet(to, code + 0x10);
+        put_big(to, n + 4, 4);
+        put_big(to, count, 4);
+    }
+    put(to, octets, n);
+}
+
+/* Octets that are read; `bad` where there are too few. */
+typedef struct {
+    const uint8_t *p, *end;
+    bool bad;
+} Reader;
+
+static const uint8_t *take(Reader *from, size_t n)
+{
+    static const uint8_t nothing[8];
+    if ((size_t)(from->end - from->p) < n) {
+        from->bad = true;
+        return n <= sizeof nothing ? nothing : NULL;
+    }
+    from->p += n;
+    return from->p - n;
+}
+
+static Value take_string(Reader *from, size_t length_octets)
+{
+    Value value = {.code = TEXT};
+    value.n = (size_t)number_at(take(from, length_octets), length_octets);
+    value.p = take(from, value.n);
+    return value;
+}
+
+/* Write a value of a field table; return 1, 0 if it is left out, -1 where Python is to look. */
+static int put_value(Writer *to, Reader *from)
+{
+    static const struct {
+        uint8_t code, octets;
+    } same[256] = {
+        ['B'] = {0x50, 1}, ['b'] = {0x51, 1}, ['u'] = {0x60, 2}, ['s'] = {0x61, 2}, ['f'] = {0x72, 4}, ['d'] = {0x82, 8},
+    };
+    uint8_t letter = *take(from, 1);
+    if (same[letter].code) {
+        put_octet(to, same[letter].code);
+        put(to, take(from, same[letter].octets), same[letter].octets);
+        return 1;
+    }
+    switch (letter) {
+    case 't':
+        put_octet(to, 0x56);
+        put_octet(to, *take(from, 1) != 0);
+        return 1;
+    case 'I':
+    case 'l':
+    case 'L': {
+        int octets = letter == 'I' ? 4 : 8;
+        uint64_t number = number_at(take(from, (size_t)octets), (size_t)octets);
+        int64_t value = octets == 4 ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number;
+        bool small = value >= -128 && value <= 127;
+        put_octet(to, octets == 4 ? (small ? SMALL_INT : INT) : small ? SMALL_LONG : LONG);
+        put_big(to, number, small ? 1 : octets);
+        return 1;
+    }
+    case 'i': {
+        uint64_t number = number_at(take(from, 4), 4);
+        put_octet(to, !number ? 0x43 : number <= 255 ? 0x52 : 0x70);
+        put_big(to, number, !number ? 0 : number <= 255 ? 1 : 4);
+        return 1;
+    }
+    case 'T': {
+        uint64_t seconds = number_at(take(from, 8), 8);
+        if (seconds > INT64_MAX / MS)
+            return 0;
+        put_octet(to, TIMESTAMP);
+        put_big(to, seconds * MS, 8);
+        return 1;
+    }
+    case 'V':
+        put_octet(to, NONE);
+        return 1;
+    case 'S':
+    case 'x': {
+        Value value = take_string(from, 4);
+        if (from->bad || (letter == 'S' && !is_ascii(value.p, value.n)))
+            return -1;
+        put_string(to, letter == 'S' ? TEXT : BINARY, value.p, value.n);
+        return 1;
+    }
+    case 'F':
+    case 'A':
+        take_string(from, 4);
+        return 0;
+    }
+    return -1;
+}
+
+/* Write the entries of a headers table, and count keys and values; return false where Python is to look. */
+static bool put_headers(Writer *to, const Value *table, unsigned *count)
+{
+    Reader from = {table->p, table->p + table->n, false};
+    while (from.p < from.end) {
+        Value key = take_string(&from, 1);
+        if (from.bad)
+            return false;
+        uint8_t *before = to->at;
+        put_string(to, TEXT, key.p, key.n);
+        int found = put_value(to, &from);
+        if (found < 0 || from.bad || to->full)
+            return false;
+        if (found)
+            *count += 2;
+        else
+            to->at = before;
+    }
+    return true;
+}
+
+/* Write the sections in front of a body; return false where Python is to look. */
+static bool put_front(Writer *to, const uint8_t *props, size_t n, const uint8_t *names, size_t names_octets)
+{
+    Reader from = {props, props + n, false};
+    unsigned flags = (unsigned)number_at(take(&from, 2), 2);
+    Value text[16] = {{0}}, table = {0};
+    const uint8_t *mode = NULL, *priority = NULL, *seconds = NULL;
+    if (flags & 3)
+        return false;
+    for (int bit = 15; bit >= 2; bit--) {
+        if (!(flags >> bit & 1))
+            continue;
+        if (bit == 13)
+            table = take_string(&from, 4);
+        else if (bit == 12)
+            mode = take(&from, 1);
+        else if (bit == 11)
+            priority = take(&from, 1);
+        else if (bit == 6)
+            seconds = take(&from, 8);
+        else
+            text[bit] = take_string(&from, 1);
+        if (from.bad)
+            return false;
+    }
+    if (from.p != from.end || (text[5].code && text[5].n == 8 && !memcmp(text[5].p, "amqp-1.0", 8)))
+        return false;
+
+    uint8_t octets[FRONT_OCTETS_MAX / 2];
+    Writer some = {octets, octets + sizeof octets, false};
+    unsigned count = 4;
+    put(&some, names, names_octets);
+    if (priority) {
+        put_text(&some, SYMBOL, "x-basic-priority");
+        put_octet(&some, 0x50);
+        put(&some, priority, 1);
+        count += 2;
+    }
+    if (mode) {
+        put_text(&some, SYMBOL, "x-basic-delivery-mode");
+        put_octet(&some, 0x50);
+        put(&some, mode, 1);
+        count += 2;
+    }
+    if (text[8].code) {
+        put_text(&some, SYMBOL, "x-basic-expiration");
+        put_string(&some, TEXT, text[8].p, text[8].n);
+        count += 2;
+    }
+    put_section(to, 0x72, MAP_8, octets, (size_t)(some.at - octets), count);
+
+    static const struct {
+        uint8_t bit, code;
+    } places[13] = {{7, TEXT}, {4, BINARY}, {0, 0}, {0, 0}, {9, TEXT}, {10, TEXT}, {15, SYMBOL}, {14, SYMBOL}};
+    bool any = false;
+    some.at = octets;
+    for (int i = 0; i < 13; i++) {
+        const Value *value = &text[places[i].bit];
+        if (i == 9 && seconds && number_at(seconds, 8) <= INT64_MAX / MS) {
+            put_octet(&some, TIMESTAMP);
+            put_big(&some, number_at(seconds, 8) * MS, 8);
+            any = true;
+        } else if (places[i].bit && value->code) {
+            put_string(&some, places[i].code, value->p, value->n);
+            any = true;
+        } else
+            put_octet(&some, NONE);
+    }
+    if (any)
+        put_section(to, PROPERTIES, LIST_8, octets, (size_t)(some.at - octets), 13);
+
+    count = 0;
+    some.at = octets;
+    if (text[5].code) {
+        put_text(&some, TEXT, "x-basic-type");
+        put_string(&some, TEXT, text[5].p, text[5].n);
+        count += 2;
+    }
+    if (text[3].code) {
+        put_text(&some, TEXT, "x-basic-app-id");
+        put_string(&some, TEXT, text[3].p, text[3].n);
+        count += 2;
+    }
+    if (table.code && !put_headers(&some, &table, &count))
+        return false;
+    if (count)
+        put_section(to, APPLICATION_PROPERTIES, MAP_8, octets, (size_t)(some.at - octets), count);
+    return !some.full && !to->full;
+}
+
+/* entry(properties, body, names) */
+static PyObject *entry(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t given)
+{
+    char *props, *body, *names;
+    Py_ssize_t props_octets, body_octets, names_octets;
+    if (given != 3 || PyBytes_AsStringAndSize(args[0], &props, &props_octets) ||
+        PyBytes_AsStringAndSize(args[1], &body, &body_octets) || PyBytes_AsStringAndSize(args[2], &names, &names_octets)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "entry(properties, body, names)");
+        return NULL;
+    }
+    uint8_t octets[FRONT_OCTETS_MAX];
+    Writer front = {octets, octets + sizeof octets, false};
+    if (props_octets > PROPS_OCTETS_MAX || names_octets > NAMES_OCTETS_MAX || body_octets > INT32_MAX / 2 ||
+        !put_front(&front, (uint8_t *)props, (size_t)props_octets, (uint8_t *)names, (size_t)names_octets))
+        Py_RETURN_NONE;
+    const uint8_t head[] = {0, 0x53, DATA};
+    put(&front, head, 3);
+    put_octet(&front, body_octets < 255 ? BINARY_8 : BINARY_32);
+    put_big(&front, (uint64_t)body_octets, body_octets < 255 ? 1 : 4);
+    if (front.full)
+        Py_RETURN_NONE;
+    size_t before = (size_t)(front.at - octets), length = before + (size_t)body_octets;
+    PyObject *made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(4 + length));
+    if (!made)
+        return NULL;
+    uint8_t *at = put_number((uint8_t *)PyBytes_AsString(made), length, 4);
+    memcpy(at, octets, before);
+    memcpy(at + before, body, (size_t)body_octets);
+    return made;
+}
+
 /* -- module ------------------------------------------------------------------------------------------------------- */
 
 static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "SEAM", SEAM); }
 
 static PyMethodDef methods[] = {
     {"content", content, METH_O, "content(message): the content and the size of its body, None for Python to look."},
+    {"entry", (PyCFunction)(void (*)(void))entry, METH_FASTCALL,
+     "entry(properties, body, names): the message with its length in front, None for Python to look."},
     {NULL, NULL, 0, NULL},
 };
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};

@@ -22,13 +22,24 @@ _CHANNEL: Final = CHANNEL.to_bytes(2)
 _DATA: Final = section(DATA, b"")
 
 # The version of the interface that `_contents.c` shares with this file: one that was built for another is not used.
-SEAM: Final = 1
+SEAM: Final = 2
 
 _fronts: dict[tuple[bytes, bool], Front] = {}
+
+Common = Callable[[bytes], tuple[bytes, int] | None]
+CommonBack = Callable[[bytes, bytes, bytes], bytes | None]
 
 
 def pure_content(message: bytes) -> tuple[bytes, int] | None:  # noqa: ARG001 - the twin in C looks
     """Return the content and the size of its body of a message that is not out of the ordinary; None for any other."""
+    return None
+
+
+def pure_entry(properties: bytes, body: bytes, names: bytes) -> bytes | None:  # noqa: ARG001 - the same
+    """Return an entry of property octets that are not out of the ordinary, None for any other.
+
+    `names` are the annotations that say where it was published.
+    """
     return None
 
 
@@ -131,15 +142,15 @@ def _front_of(message: bytes, front: list[Section], *, encoded: bool) -> Front:
     return known
 
 
-def _choose() -> Callable[[bytes], tuple[bytes, int] | None]:
-    """Return the function in C where it was built, unless PYBROKER_PURE is 1."""
+def _choose() -> tuple[Common, CommonBack]:
+    """Return the functions in C where they were built, unless PYBROKER_PURE is 1."""
     if os.environ.get("PYBROKER_PURE") != "1":
         with suppress(ImportError):
             from pybroker.wire.amqp10 import _contents  # noqa: PLC0415 - it may be missing
 
             if _contents.SEAM == SEAM:
-                return _contents.content
-    return pure_content
+                return _contents.content, _contents.entry
+    return pure_content, pure_entry
 
 
-_common = _choose()
+_common, common_entry = _choose()

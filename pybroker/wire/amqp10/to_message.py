@@ -23,6 +23,7 @@ from pybroker.wire.amqp10.sections import (
     is_body,
     section,
 )
+from pybroker.wire.amqp10.to_content import common_entry
 from pybroker.wire.content import UNIQUE_FLAGS
 from pybroker.wire.properties import (
     APP_ID,
@@ -75,11 +76,16 @@ def entries_of_contents(contents: "Iterable[tuple[bytes, bytes]]", exchange: str
     """Return contents, of which property octets and body are given, as messages with their lengths in front."""
     made: list[bytes] = []
     append = made.append
-    props, front, front_octets, may_be_encoded = b"", b"", -1, False
+    names = b"".join(octets for pair in _names(exchange, routing_key) for octets in pair)
+    props, front, front_octets, may_be_encoded = b"", b"", 0, False
     before, before_size = b"", -1
     for octets, content_body in contents:
+        entry = common_entry(octets, content_body, names)
+        if entry is not None:
+            append(entry)
+            continue
         size = len(content_body)
-        if octets != props or front_octets < 0:
+        if octets != props:
             props = octets
             front, may_be_encoded = _front_of(octets, exchange, routing_key)
             front_octets, before_size = len(front), -1
@@ -110,10 +116,7 @@ def _front_of(props: bytes, exchange: str, routing_key: str) -> tuple[bytes, boo
 
 def _make_front(props: bytes, exchange: str, routing_key: str) -> tuple[bytes, bool]:
     given = split_properties(props)
-    annotations = [
-        (_SYMBOLS[ROUTING_KEY_KEY], amqp.text(routing_key.encode())),
-        (_SYMBOLS[EXCHANGE_KEY], amqp.text(exchange.encode())),
-    ]
+    annotations = _names(exchange, routing_key)
     for flag, key in _ANNOTATIONS:
         octets = given.get(flag)
         if octets is not None:
@@ -136,6 +139,14 @@ def _make_front(props: bytes, exchange: str, routing_key: str) -> tuple[bytes, b
     if fields:
         front += section(APPLICATION_PROPERTIES, amqp.map_of(fields))
     return front, encoded
+
+
+def _names(exchange: str, routing_key: str) -> list[tuple[bytes, bytes]]:
+    """Return the annotations that say where a message was published."""
+    return [
+        (_SYMBOLS[ROUTING_KEY_KEY], amqp.text(routing_key.encode())),
+        (_SYMBOLS[EXCHANGE_KEY], amqp.text(exchange.encode())),
+    ]
 
 
 def _properties(given: dict[int, bytes]) -> list[bytes]:

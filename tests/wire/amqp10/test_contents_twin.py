@@ -9,6 +9,7 @@ Under the address and undefined behaviour sanitizers, each object in a block of 
         python -m pytest tests/wire/amqp10/test_contents_twin.py
 """
 
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -17,13 +18,36 @@ import random
 from struct import pack
 
 import pytest
+from hypothesis import given
 
-from pybroker.wire.amqp10 import to_content
+from pybroker.errors import AmqpError
+from pybroker.wire.amqp10 import to_content, to_message
 from pybroker.wire.amqp10.encoding import binary, list_of, map_of, symbol, text
 from pybroker.wire.amqp10.front import UNKNOWN
 from pybroker.wire.amqp10.sections import APPLICATION_PROPERTIES, DATA, PROPERTIES, section
-from pybroker.wire.amqp10.to_content import contents_of, framed, pure_content
+from pybroker.wire.amqp10.to_content import contents_of, framed, pure_content, pure_entry
+from pybroker.wire.amqp10.to_message import entries_of_contents
+from pybroker.wire.properties import (
+    APP_ID,
+    CONTENT_ENCODING,
+    CONTENT_TYPE,
+    CORRELATION_ID,
+    DELIVERY_MODE,
+    EXPIRATION,
+    HEADERS,
+    MESSAGE_ID,
+    PRIORITY,
+    REPLY_TO,
+    TIMESTAMP,
+    TYPE,
+    USER_ID,
+    encode_properties,
+    join_properties,
+)
+from pybroker.wire.table import encode_value, join_table
+from tests import strategies
 from tests.sources import ROOT
+from tests.strategies import few
 
 NAME = "pybroker.wire.amqp10._contents"
 ROWS = json.loads((ROOT / "tests/wire/amqp10/rabbitmq_3_10_8.json").read_text())["messages"]
@@ -52,6 +76,7 @@ needs_c = pytest.mark.skipif(C is None, reason="the module in C was not built")
 def pure(monkeypatch):
     """Have Python convert everything."""
     monkeypatch.setattr(to_content, "_common", pure_content)
+    monkeypatch.setattr(to_message, "common_entry", pure_entry)
 
 
 def same(message: bytes) -> bool:
@@ -125,11 +150,93 @@ def test_what_rabbitmq_delivers_becomes_the_same_contents(pure):
             same(message[:cut])
 
 
+NAMES = b"".join(octets for pair in to_message._names("x", "key") for octets in pair)
+
+
+def same_entry(properties: bytes, body: bytes) -> bool:
+    """Compare what C makes of a content, if it does, with what Python makes; tell whether it does."""
+    found = C.entry(properties, body, NAMES)
+    if found is not None:
+        assert [found] == entries_of_contents([(properties, body)], "x", "key")
+    return found is not None
+
+
+@needs_c
+@few
+@given(strategies.properties)
+def test_properties_become_the_same_messages(properties):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(to_message, "common_entry", pure_entry)
+        octets = encode_properties(properties)
+        same_entry(octets, b"body")
+        for cut in range(min(len(octets), 300)):
+            C.entry(octets[:cut], b"", NAMES)
+
+
+FIELDS = [encode_value(value, letter) for letter, value in [("t", True), ("b", -1), ("B", 255), ("s", -2), ("u", 3)]]
+FIELDS += [encode_value(number, "I") for number in (0, 127, 128, -128, -129, -(2**31))]
+FIELDS += [encode_value(number, "l") for number in (0, 127, 128, -128, -129, -(2**63))]
+FIELDS += [encode_value(number, "i") for number in (0, 255, 256, 2**32 - 1)] + [b"L" + bytes(8), b"f" + bytes(4)]
+FIELDS += [encode_value(number, "T") for number in (1, 2**63 // 1000, 2**63 // 1000 + 1)] + [
+    b"V",
+    b"t\7",
+    b"d" + bytes(8),
+]
+FIELDS += [encode_value(octets, "S") for octets in (b"", b"v" * 254, b"v" * 255, b"\xff", "ä".encode())]
+FIELDS += [
+    b"V",
+    b"t\7",
+    b"d" + bytes(8),
+    encode_value(b"\xff", "x"),
+    b"D\2\0\0\0\1",
+    encode_value([1], "A"),
+    encode_value({"a": 1}, "F"),
+]
+
+
+def random_properties(source: random.Random) -> bytes:
+    """Return property octets that clients may send, or nearly so."""
+    values = {}
+    texts = (CONTENT_TYPE, CONTENT_ENCODING, CORRELATION_ID, REPLY_TO, EXPIRATION, MESSAGE_ID, TYPE, USER_ID, APP_ID)
+    for flag in source.sample(texts, source.randrange(len(texts))):
+        octets = source.choice((b"", b"1000", b"amqp-1.0", b"t" * 254, b"t" * 255, b"\xff"))
+        values[flag] = bytes((len(octets),)) + octets
+    if source.random() < 0.5:
+        values[TIMESTAMP] = source.choice((1, 1_700_000_000, 2**63 // 1000, 2**63)).to_bytes(8)
+    if source.random() < 0.5:
+        values |= {DELIVERY_MODE: b"\2", PRIORITY: b"\7"}
+    if source.random() < 0.7:
+        keys = (b"", b"k", b"long" * 32, b"k" * 255)
+        count = source.choice((0, 1, 2, 5, 130))
+        values[HEADERS] = join_table([(source.choice(keys), source.choice(FIELDS)) for _ in range(count)])
+    return join_properties(values)
+
+
+@needs_c
+def test_thousands_of_contents_become_the_same_messages(pure, seed):
+    source = random.Random(seed)
+    taken = 0
+    for _ in range(4_000):
+        octets = random_properties(source)
+        taken += same_entry(octets, bytes(source.choice((0, 1, 254, 255, 300))))
+        damaged = bytearray(octets)
+        damaged[source.randrange(len(damaged))] = source.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
+        with contextlib.suppress(AmqpError):
+            same_entry(bytes(damaged), b"")
+    assert taken > 400
+
+
 @needs_c
 def test_plain_messages_are_converted_in_c():
     assert C.content(section(DATA, binary(b"x"))) == (framed(b"\0\0", b"x"), 1)
     with pytest.raises(TypeError):
         C.content("text")
+    assert C.entry(b"\0\0", b"x", NAMES).endswith(section(DATA, binary(b"x")))
+    assert C.entry(b"\0\0" + bytes(3_000), b"x", NAMES) is None
+    assert C.entry(b"\0\0", b"x", bytes(3_000)) is None
+    for arguments in ((), (b"", b""), ("", b"", b""), (b"", "", b""), (b"", b"", "")):
+        with pytest.raises(TypeError):
+            C.entry(*arguments)
 
 
 @needs_c
@@ -137,9 +244,9 @@ def test_a_module_built_for_another_seam_is_not_used(monkeypatch):
     monkeypatch.delenv("PYBROKER_PURE", raising=False)
     assert C.SEAM == to_content.SEAM
     monkeypatch.setattr(to_content, "SEAM", C.SEAM + 1)
-    assert to_content._choose() is pure_content
+    assert to_content._choose() == (pure_content, pure_entry)
 
 
 def test_pure_is_what_the_environment_asks_for(monkeypatch):
     monkeypatch.setenv("PYBROKER_PURE", "1")
-    assert to_content._choose() is pure_content
+    assert to_content._choose() == (pure_content, pure_entry)

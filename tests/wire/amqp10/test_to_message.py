@@ -9,7 +9,7 @@ from pybroker.content_view import body, property_octets
 from pybroker.wire.amqp10 import to_message
 from pybroker.wire.amqp10.encoding import binary
 from pybroker.wire.amqp10.sections import DATA, VALUE, section, sections_of
-from pybroker.wire.amqp10.to_content import framed
+from pybroker.wire.amqp10.to_content import framed, pure_entry
 from pybroker.wire.amqp10.to_message import FRONTS_MAX
 from pybroker.wire.properties import Properties, decode_properties, encode_properties
 from pybroker.wire.table import Table
@@ -21,8 +21,17 @@ ROWS = json.loads((ROOT / "tests/wire/amqp10/rabbitmq_3_10_8.json").read_text())
 MS_MAX = (1 << 63) - 1
 
 
+@pytest.fixture
+def pure(monkeypatch):
+    """Have Python convert everything."""
+    monkeypatch.setattr(to_message, "common_entry", pure_entry)
+
+
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["name"]) for row in ROWS])
-def test_a_message_is_as_rabbitmq_stores_it(row):
+@pytest.mark.parametrize("codec", ["C", "pure Python"])
+def test_a_message_is_as_rabbitmq_stores_it(row, codec, monkeypatch):
+    if codec != "C":
+        monkeypatch.setattr(to_message, "common_entry", pure_entry)
     content = framed(bytes.fromhex(row["properties"]), bytes.fromhex(row["body"]))
     for _ in range(2):
         assert message_of(content, row["exchange"], row["routing_key"]).hex() == row["message"]
@@ -90,7 +99,7 @@ def test_a_body_of_many_frames_is_one_section():
     assert message_of(content, "", "k")[-6:] == binary(b"abcd")
 
 
-def test_fronts_are_remembered_in_a_bounded_number():
+def test_fronts_are_remembered_in_a_bounded_number(pure):
     for i in range(FRONTS_MAX + 5):
         message_of(framed(b"\0\0", b""), "", str(i))
     assert len(to_message._fronts) <= FRONTS_MAX
