@@ -18,7 +18,7 @@ from tests.entries import entries_run
 from tests.fakes import Basic, Confirm, Queue
 from tests.flows.test_on_disk import Life
 from tests.inline_worker import InlineWorker
-from tests.store.faulty_disk import FaultyDisk
+from tests.store.faulty_disk import FaultyDisk, PowerLoss
 
 
 class StreamLife(Life):
@@ -237,6 +237,80 @@ def test_kills_while_publishers_count(seed):
             sent[name] = confirmed[name] = len(mine)
         stored = tracking.offset("c")
         assert stored in [offset for _, offset in offsets[certain[-1] :]]
+
+
+class Publishers:
+    """Two publishers that count, what each was confirmed, and the offset that a consumer stored and knows of."""
+
+    def __init__(self, life):
+        self.life = life
+        self.sent = {"a": 0, "b": 0}
+        self.receipts = []
+        self.offsets = [(0, None)]
+
+    def publish(self, name, count):
+        first = self.sent[name] + 1
+        self.sent[name] += count
+        receipt = Receipt()
+        stream = self.life.stream
+        bodies = [b"%s%d" % (name.encode(), number) for number in range(first, first + count)]
+        with self.life.log.together():
+            stream.publish_entries(entries_run(0, *bodies), receipt)
+            stream.tracking.note_publisher(name, self.sent[name])
+        self.receipts.append((receipt, name, self.sent[name]))
+
+    def store(self, offset):
+        self.life.stream.tracking.store_offset("c", offset)
+        self.offsets.append((self.life.log.commit_position, offset))
+
+    def act(self):
+        """Publish, store, move, roll over to a second segment, all with the disk at work."""
+        for number in range(4):
+            self.publish("a", 3)
+            self.publish("b", 2)
+            self.store(number)
+            self.life.log.commit()
+            self.publish("a", 1)
+            self.life.answer()
+            if number % 2:
+                self.life.move()
+                self.life.log.commit()
+                self.life.answer()
+        self.life.log.commit()
+        self.life.answer()
+
+    def check(self, disk):
+        """See what the next life has of it."""
+        completed = self.life.log.completed
+        life = StreamLife(disk)
+        life.answer()
+        found = [body for _, body in life.chunks().values()]
+        tracking = life.stream.tracking
+        for name, sent in self.sent.items():
+            mine = [body for body in found if body[:1] == name.encode()]
+            assert mine == [b"%s%d" % (name.encode(), number) for number in range(1, len(mine) + 1)]
+            assert (tracking.publisher_id(name) or 0) == len(mine)
+            confirmed = [number for receipt, who, number in self.receipts if who == name and receipt.completed]
+            assert max(confirmed, default=0) <= len(mine) <= sent
+        certain = [at for at, (position, _) in enumerate(self.offsets) if position <= completed]
+        assert tracking.offset("c") in [offset for _, offset in self.offsets[certain[-1] :]]
+
+
+def test_the_power_may_go_at_any_call():
+    at = done = 0
+    while not done:
+        at += 1
+        disk = FaultyDisk()
+        publishers = Publishers(StreamLife(disk))
+        disk.crash_at(disk.power.operations + at)
+        try:
+            publishers.act()
+            done = at
+        except PowerLoss:
+            pass
+        for seed in range(3):
+            publishers.check(disk.crash(random.Random(seed)))
+    assert done > 40
 
 
 @pytest.mark.parametrize("seed", range(25))
