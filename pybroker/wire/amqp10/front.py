@@ -3,6 +3,7 @@
 import uuid
 from base64 import b64encode
 from collections.abc import Callable
+from itertools import islice
 from typing import Final, NamedTuple
 
 from pybroker.errors import PreconditionFailed
@@ -51,6 +52,11 @@ FILTER_KEY: Final = b"x-stream-filter-value"
 # which is 131,072 octets long at most for most clients.
 HEADERS_MAX: Final = 1_000
 HEADERS_OCTETS_MAX: Final = 100_000
+# Of a map; a message of 1 MiB may have 300,000, and others wait meanwhile.
+PAIRS_MAX: Final = 2_000
+# Of these lists, which may go on, no more is looked at.
+_HEADER_COUNT: Final = 3
+_PROPERTIES_COUNT: Final = 13
 _KEY_OCTETS_MAX: Final = 128
 _SHORTSTR_MAX: Final = 255
 _MS: Final = 1_000
@@ -106,11 +112,12 @@ def read_front(octets: bytes, sections: list[Section], *, encoded: bool) -> Fron
     fields: Map = {}
     for kind, _, value_at, stop in sections:
         if kind == HEADER:
-            _read_header(list(amqp.list_items(octets, value_at, stop)), values)
+            _read_header(list(islice(amqp.list_items(octets, value_at, stop), _HEADER_COUNT)), values)
         elif kind == MESSAGE_ANNOTATIONS:
             annotations = _map(octets, value_at, stop)
         elif kind == PROPERTIES:
-            headers = _read_properties(list(amqp.list_items(octets, value_at, stop)), values)
+            given = list(islice(amqp.list_items(octets, value_at, stop), _PROPERTIES_COUNT))
+            headers = _read_properties(given, values)
         elif kind == APPLICATION_PROPERTIES:
             fields = _map(octets, value_at, stop)
     if encoded:
@@ -133,9 +140,9 @@ def read_front(octets: bytes, sections: list[Section], *, encoded: bool) -> Fron
 
 
 def _map(octets: bytes, at: int, stop: int) -> Map:
-    """Return a map by the octets of its keys, as far as they are texts; of equal keys the first one counts."""
+    """Return the begin of a map by the octets of its keys, if they are texts; of equal keys the first one counts."""
     found: Map = {}
-    for (code, key), value in amqp.map_items(octets, at, stop):
+    for (code, key), value in islice(amqp.map_items(octets, at, stop), PAIRS_MAX):
         if code in amqp.TEXTS:
             found.setdefault(key, value)
     return found

@@ -3,7 +3,7 @@
 import pytest
 
 from pybroker.wire.amqp10.encoding import list_of, map_of, symbol, text
-from pybroker.wire.amqp10.front import NO_FRONT, Front, read_front
+from pybroker.wire.amqp10.front import NO_FRONT, PAIRS_MAX, Front, read_front
 from pybroker.wire.amqp10.sections import (
     APPLICATION_PROPERTIES,
     DELIVERY_ANNOTATIONS,
@@ -45,6 +45,12 @@ def test_the_type_of_an_encoded_body_counts():
     fields = section(APPLICATION_PROPERTIES, map_of([(text(b"x-basic-type"), text(b"t"))]))
     assert decode_properties(front(fields, encoded=True).properties) == Properties(type="amqp-1.0")
     assert decode_properties(front(fields).properties) == Properties(type="t")
+
+
+def test_no_more_is_read_than_a_message_may_have():
+    pairs = [(text(b"x-basic-type"), text(b"t"))] + [(b"\x54\x01", b"\x40")] * PAIRS_MAX + [(text(b"k"), b"\x41")]
+    found = front(section(PROPERTIES, list_of([b"\x40"] * 20)), section(APPLICATION_PROPERTIES, map_of(pairs)))
+    assert decode_properties(found.properties) == Properties(type="t")
 
 
 def test_what_is_malformed_is_refused():
