@@ -6,7 +6,6 @@ of what has moved as much as readers may want again soon. Offsets follow from th
 after a crash.
 """
 
-from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from pybroker.core.stream.chunk_reader import ChunkReader
@@ -77,7 +76,7 @@ class Stream(StreamFacts):
         self._has_files = False
         self.next_offset = self.end_offset = self.recovered_offset = 0
         # Commit positions, ascending, and where what is committed with each of them ends.
-        self._uncommitted: deque[tuple[int, int]] = deque()
+        self._uncommitted: list[tuple[int, int]] = []
         super().__init__(*args, **kwargs)
         self.pieces = Pieces(self.streams.count)
         self.tracking = Tracking(self)
@@ -236,7 +235,7 @@ class Stream(StreamFacts):
         uncommitted = self._uncommitted
         before = self.next_offset
         while uncommitted and uncommitted[0][0] <= position:
-            self.next_offset = uncommitted.popleft()[1]
+            self.next_offset = uncommitted.pop(0)[1]
         if self.next_offset != before:
             self.wake_readers()
             self.streams.appended(self)
