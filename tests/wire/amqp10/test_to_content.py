@@ -1,4 +1,9 @@
-"""Messages become contents as RabbitMQ 3.10.8 makes them, and those at which it gives up are delivered."""
+"""Messages become contents as RabbitMQ 3.10.8 makes them, and those at which it gives up are delivered.
+
+rabbitmq_3_10_8.json has, in hexadecimal, what was published to it through one protocol and came out through the other:
+`messages` were published as entries and read by AMQP 0-9-1, `contents` the other way round. If it closed the
+consumer's connection a row has the reply code as its error. Properties have the offset that it puts into headers.
+"""
 
 import json
 from struct import pack
