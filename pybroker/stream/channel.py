@@ -1,6 +1,6 @@
 """StreamChannel: what an open connection of the stream protocol has: publishers, subscriptions, answers that wait."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pybroker.core.auth.permissions import READ, WRITE
 from pybroker.core.events import connections as connection_events
@@ -9,21 +9,28 @@ from pybroker.core.exchange.trace import Party
 from pybroker.core.peer.channel import PeerChannel
 from pybroker.stream.access import may
 from pybroker.stream.confirms import Confirms
+from pybroker.stream.subscription import Subscription
 from pybroker.wire.stream.codes import Code
-from pybroker.wire.stream.commands import MetadataUpdate
+from pybroker.wire.stream.commands import ConsumerUpdate, MetadataUpdate
 
 if TYPE_CHECKING:
+    from pybroker.core.channel.consumer import Consumer
     from pybroker.core.queue.queue import Queue
     from pybroker.core.stream.stream import Stream
     from pybroker.errors import InternalError
+    from pybroker.stream.grouped_subscription import GroupedSubscription
     from pybroker.stream.publishers import Publisher
     from pybroker.stream.session import StreamSession
+    from pybroker.wire.stream.commands import ConsumerUpdated
+
+# So long a peer may take to answer ConsumerUpdate, as in RabbitMQ.
+ANSWER_MS_MAX: Final = 60_000
 
 
 class StreamChannel(PeerChannel):
     """Its `consumers` are the subscriptions, by their ids as text. `frame_octets_max` is what the peer agreed to."""
 
-    __slots__ = ("confirms", "frame_octets_max", "publishers", "starting", "transaction")
+    __slots__ = ("_last_id", "_updates", "confirms", "frame_octets_max", "publishers", "starting", "transaction")
 
     session: "StreamSession"
 
@@ -34,6 +41,9 @@ class StreamChannel(PeerChannel):
         self.frame_octets_max = 0
         self.publishers: dict[int, Publisher] = {}
         self.confirms = Confirms()
+        self._last_id = 0  # of a request of ours
+        # Requests to members of groups that are not answered: whether to begin, and until when; the oldest first.
+        self._updates: dict[int, tuple[GroupedSubscription, bool, int]] = {}
 
     @property
     def pid(self) -> str:
@@ -86,6 +96,38 @@ class StreamChannel(PeerChannel):
         publisher.leave()
         if self.publishers.pop(publisher.id, None) is not None and not self.publishers:
             self.session.broker.totals.publishers -= 1
+
+    # -- groups of consumers ------------------------------------------------------------------------------------------
+
+    def ask_update(self, member: "GroupedSubscription", *, active: bool) -> None:
+        """Ask the peer to begin with a subscription, or to stop."""
+        if self.session.closing or member.queue.deleted:
+            return
+        self._last_id += 1
+        self._updates[self._last_id] = member, active, self.session.broker.clock.now_ms + ANSWER_MS_MAX
+        self.reply(ConsumerUpdate(self._last_id, member.id, active).octets)
+
+    def updated(self, answer: "ConsumerUpdated") -> None:
+        """Take an answer to that; one that nobody waits for is none."""
+        member, active, _ = self._updates.pop(answer.correlation_id, (None, False, 0))
+        if member is None or member.cancelled:
+            return
+        if active:
+            member.resume_at(answer.resumed)
+        else:
+            member.stopped()
+
+    @property
+    def is_late(self) -> bool:
+        """Tell whether the peer owes an answer for too long, on which other consumers wait."""
+        now_ms = self.session.broker.clock.now_ms
+        return any(until_ms <= now_ms for _, _, until_ms in self._updates.values())
+
+    def consumer_gone(self, consumer: "Consumer") -> None:
+        """Keep what a subscription has counted; it is none of the channel's any more."""
+        super().consumer_gone(consumer)
+        if isinstance(consumer, Subscription):
+            consumer.gone()
 
     # -- streams that go ----------------------------------------------------------------------------------------------
 

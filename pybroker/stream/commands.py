@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.peer.states import State
 from pybroker.stream import create, handshake, metadata, offsets, publishers, subscriptions, super_streams
+from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import Key
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ OPEN: Final["Handlers"] = {
     Key.STREAM_STATS: metadata.stream_stats,
     Key.ROUTE: super_streams.route,
     Key.PARTITIONS: super_streams.partitions,
+    Key.CREATE_SUPER_STREAM: super_streams.create_super_stream,
+    Key.DELETE_SUPER_STREAM: super_streams.delete_super_stream,
+    commands.ConsumerUpdated.key: subscriptions.consumer_updated,
     Key.EXCHANGE_COMMAND_VERSIONS: handshake.exchange_command_versions,
     Key.SASL_AUTHENTICATE: handshake.renew_credentials,
     **_ALWAYS,

@@ -39,7 +39,7 @@ def create_stream(session: "StreamSession", command: "commands.CreateStream") ->
     if not name or name.startswith("amq."):
         raise Refused(Code.PRECONDITION_FAILED)
     check(session, CONFIGURE, name)
-    asked = QueueProperties(durable=True, exclusive=False, auto_delete=False, arguments=_arguments(command.arguments))
+    asked = QueueProperties(durable=True, exclusive=False, auto_delete=False, arguments=arguments_of(command.arguments))
     name, existing = check_queue_declare(vhost, user, session, name, asked)
     if existing is not None:
         raise Refused(Code.STREAM_ALREADY_EXISTS)
@@ -47,7 +47,7 @@ def create_stream(session: "StreamSession", command: "commands.CreateStream") ->
     session.channel.reply_defined(response(command.key, command.correlation_id, Code.OK), commit_position)
 
 
-def _arguments(given: "Mapping[str, str]") -> Table:
+def arguments_of(given: "Mapping[str, str]") -> Table:
     """Return the arguments as a declaration by AMQP has them."""
     arguments = Table({QUEUE_TYPE: STREAM})
     for key, value in given.items():

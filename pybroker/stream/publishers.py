@@ -21,7 +21,7 @@ REFERENCE_OCTETS_MAX: Final = 255
 class Publisher:
     """`verdict` is the generation of the users with which its permission was checked last."""
 
-    __slots__ = ("confirmed", "id", "is_gone", "name", "published", "session", "stream", "verdict")
+    __slots__ = ("confirmed", "id", "is_gone", "name", "published", "refused", "session", "stream", "verdict")
 
     def __init__(self, session: "StreamSession", publisher_id: int, name: str, stream: "Stream") -> None:
         self.session = session
@@ -29,7 +29,7 @@ class Publisher:
         self.name = name  # empty: none
         self.stream = stream
         self.verdict = session.broker.users.generation
-        self.published = self.confirmed = 0
+        self.published = self.confirmed = self.refused = 0
         self.is_gone = False
         stream.publishers[self] = None
         if name:

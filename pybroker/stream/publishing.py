@@ -52,9 +52,9 @@ def publish(session: "StreamSession", buffer: bytes, at: int, first: "Frame") ->
     if publisher is None:
         _refuse(session, buffer[first.start], published.ids, Code.PUBLISHER_DOES_NOT_EXIST)
     elif not _is_permitted(session, publisher):
-        _refuse(session, publisher.id, published.ids, Code.ACCESS_REFUSED)
+        _refuse_of(publisher, published, Code.ACCESS_REFUSED)
     elif publisher.stream.paused is not None and publisher.stream.paused.publish:
-        _refuse_paused(session, publisher, published.ids)
+        _refuse_paused(publisher, published)
     else:
         _append(session, publisher, published)
     return published.next_at
@@ -99,12 +99,17 @@ def _refuse(session: "StreamSession", publisher_id: int, ids: bytes, code: Code)
     session.send(publish_error(publisher_id, ids, code))
 
 
-def _refuse_paused(session: "StreamSession", publisher: "Publisher", ids: bytes) -> None:
-    stream = publisher.stream
+def _refuse_of(publisher: "Publisher", published: Published, code: Code) -> None:
+    publisher.refused += published.entries
+    _refuse(publisher.session, publisher.id, published.ids, code)
+
+
+def _refuse_paused(publisher: "Publisher", published: Published) -> None:
+    session, stream = publisher.session, publisher.stream
     text = f"Publishes to {stream!r} are refused: it is paused"
     fields = {"vhost": stream.vhost.name, "queue": stream.name}
     session.broker.warn("queue.refused", f"refused {stream.id}", text, session, **fields)
-    _refuse(session, publisher.id, ids, Code.PRECONDITION_FAILED)
+    _refuse_of(publisher, published, Code.PRECONDITION_FAILED)
 
 
 def _append(session: "StreamSession", publisher: "Publisher", published: Published) -> None:

@@ -65,6 +65,14 @@ class StreamSession(PeerSession):
         """Return 0: nothing is acknowledged."""
         return 0
 
+    def tick(self) -> None:
+        """Do what is due each second; end the connection of a peer on whose answer a group waits for too long."""
+        super().tick()
+        if self.channel.is_late and not self.closing:
+            text = f"closing stream connection {self.pid} ({self.name}): no answer to ConsumerUpdate"
+            self.broker.warn("stream.answer_late", f"late answer {self.id}", text, self)
+            self.cut_off("no answer to ConsumerUpdate")
+
     # -- in -----------------------------------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:

@@ -1,12 +1,16 @@
-"""Super streams as clients see them: an exchange, and the streams that are bound to it."""
+"""Super streams as clients see them: an exchange, and the streams that are bound to it, made and deleted together."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pybroker.core.auth.permissions import WRITE
+from pybroker.core.auth.permissions import CONFIGURE, WRITE
+from pybroker.core.events.cause import by_client
 from pybroker.core.routing.partitions import partitions as find_partitions
 from pybroker.core.routing.router import route as find_queues
 from pybroker.core.stream.stream import Stream
+from pybroker.core.topology.super_stream import AlreadyThereError, check_delete
 from pybroker.stream.access import check, may, may_use
+from pybroker.stream.create import arguments_of
 from pybroker.stream.refused import Refused
 from pybroker.wire.stream.codes import Code
 from pybroker.wire.stream.fields import texts_octets
@@ -48,3 +52,30 @@ def partitions(session: "StreamSession", command: "commands.Partitions") -> None
     if not all(may_use(session, name) for name in names):
         raise Refused(Code.ACCESS_REFUSED)
     session.channel.reply(response(command.key, command.correlation_id, Code.OK, texts_octets(names)))
+
+
+def create_super_stream(session: "StreamSession", command: "commands.CreateSuperStream") -> None:
+    """Make a super stream, all of it or nothing."""
+    vhost = session.vhost
+    assert vhost is not None
+    check(session, CONFIGURE, command.super_stream)
+    if len(command.partitions) != len(command.binding_keys):
+        raise Refused(Code.PRECONDITION_FAILED)
+    wanted = [*zip(command.partitions, command.binding_keys, strict=True)]
+    make = partial(vhost.create_super_stream, session.user, command.super_stream, wanted)
+    try:
+        position = make(arguments_of(command.arguments), by_client(session), hashed=False)
+    except AlreadyThereError:
+        raise Refused(Code.STREAM_ALREADY_EXISTS) from None
+    session.channel.reply_defined(response(command.key, command.correlation_id, Code.OK), position)
+
+
+def delete_super_stream(session: "StreamSession", command: "commands.DeleteSuperStream") -> None:
+    """Delete a super stream; the answer comes first, then all who use its partitions are told."""
+    vhost, channel = session.vhost, session.channel
+    assert vhost is not None
+    check(session, CONFIGURE, command.super_stream)
+    check_delete(vhost, session.user, command.super_stream)
+    reply = channel.reserve_octets(response(command.key, command.correlation_id, Code.OK))
+    delete = partial(vhost.delete_super_stream, session.user, command.super_stream, by_client(session))
+    delete(lambda position: channel.release(reply, position))

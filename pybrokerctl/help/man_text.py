@@ -115,6 +115,15 @@ removes the oldest messages before a place. Offsets of the others do not change.
 first offset are removed from disk; the first message that stays may share its segment with others that are not shown
 any more.
 .PP
+.BR list_stream_connections ", " list_stream_publishers " and " list_stream_consumers
+show clients of the stream protocol. Of a group of consumers a single one is active:
+.B list_stream_group_consumers
+tells which. Such clients keep offsets and ids in the stream, which
+.B list_stream_tracking
+shows; with
+.B reset_offset
+a consumer reads again, or passes over messages, when it connects next.
+.PP
 .B add_super_stream
 makes an exchange and a stream for each partition. Publishers choose a partition by a hash of a key, or with
 .B \-\-binding\-keys

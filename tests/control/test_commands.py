@@ -10,6 +10,7 @@ from pybroker.control import codec, commands
 from pybroker.control.spec import Command
 from pybroker.core.queue.queue import Queue
 from tests.control.made_stream import make_stream
+from tests.stream_peer import StreamPeer
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = [commands.load(name) for name in commands.NAMES]
@@ -69,6 +70,10 @@ def test_columns_are_named_once_and_the_default_ones_exist(command):
 def test_every_column_of_every_row_is_plain_json(command, operator, peer, monkeypatch):
     peer.declare("q", {"x-max-length": 1})
     make_stream(operator.world)
+    client = StreamPeer(operator.world)
+    client.declare(reference="writer")
+    client.publish(b"x")
+    client.subscribe(name="g", **{"single-active-consumer": "true"})
     peer.call(methods.Queue.Bind(queue="q", exchange="amq.topic", routing_key="#"))
     peer.declare("mine", exclusive=True)
     delayed = {"exchange_type": "x-delayed-message", "arguments": {"x-delayed-type": "fanout"}}
@@ -87,6 +92,8 @@ def test_every_column_of_every_row_is_plain_json(command, operator, peer, monkey
     takes = {field.name for field in command.fields()}
     known = {"username": "guest", "file": "-"}
     known |= {"name": "q"} if command.name == "list_policies_that_match" else {}
+    known |= {"stream": "s"} if command.name == "list_stream_tracking" else {}
+    known |= {"stream": "s", "reference": "g"} if command.name == "list_stream_group_consumers" else {}
     operator.ask("set_user_limits", username="guest", definition='{"max-channels": 9}')
     # Without these, one document is shown instead of a table.
     known |= dict.fromkeys(("all_vhosts", "all_users"), True)

@@ -94,6 +94,8 @@ OTHERS: dict[str, dict[str, Any]] = {
     "publish_message": {"exchange": "", "routing_key": "q", "vhost": "/"},
     "purge_queue": {"queue": "q"},
     "stream_truncate": {"stream": "s", "before": "0"},
+    "reset_offset": {"stream": "s", "reference": "c"},
+    "activate_stream_consumer": {"stream": "s", "reference": "g"},
     "pause_consumer": {"consumer_tag": "t", "why": "maintenance"},
     "resume_consumer": {"consumer_tag": "paused"},
     "reset_node_auth_attempt_metrics": {},
@@ -166,6 +168,9 @@ class Node:
         arguments = Table({"x-super-stream": True})
         peer.send(Exchange.Declare(exchange="super", durable=True, nowait=True, arguments=arguments))
         self.definitions.completed = self.definitions.commit_position
+        stream: Any = self.world.vhost.queues["s"]
+        stream.tracking.store_offset("c", 5)
+        broker.streams.groups.group(stream, "g")
         for tag in ("t", "paused"):
             peer.consume("paused", tag)
         paused = self.world.vhost.queues["paused"]

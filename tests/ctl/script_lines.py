@@ -119,6 +119,11 @@ SCRIPT_LINES = """
     stream_status events
     stream_read events
     stream_truncate events --before 1
+    list_stream_connections
+    list_stream_publishers
+    list_stream_consumers
+    list_stream_consumer_groups
+    list_stream_tracking events
     add_super_stream super --partitions 2
     delete_super_stream super
     pause_queue 'a, b' --why maintenance

@@ -42,8 +42,12 @@ LATER = {
 }
 # They start Spark, or show what it has made: tests/spark and tests/ctl/test_reports.py have them.
 OF_SPARK = ("pipeline_", "report_")
-# They go on until somebody ends them, end the node as `stop` does, or fail because there is a transient queue.
+# They go on until somebody ends them, end the node as `stop` does, or fail because there is a transient queue, or no
+# client of the stream protocol.
 WITHOUT_A_LINE = {
+    "activate_stream_consumer",
+    "list_stream_group_consumers",
+    "reset_offset",
     "check_if_any_deprecated_features_are_used",
     "consume_event_stream",
     "log_tail_stream",

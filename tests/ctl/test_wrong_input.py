@@ -40,6 +40,9 @@ MORE_WORDS = {
     "pause_queue": ["--why", "maintenance"],
     "pause_consumer": ["--why", "maintenance"],
     "stream_truncate": ["--before", "1"],
+    "list_stream_group_consumers": ["--stream", "q", "--reference", "g"],
+    "activate_stream_consumer": ["--stream", "q", "--reference", "g"],
+    "reset_offset": ["--stream", "q", "--reference", "g"],
 }
 # The audit log tells of what is no more; an export reads from any broker.
 OF_OTHERS = ("audit", "why_deleted", "pipeline_export")

@@ -4,12 +4,10 @@ import pytest
 
 from pybroker.core.events.cause import BROKER
 from pybroker.core.peer.session import OUTBOX_OCTETS_MAX
-from pybroker.entries_run import EntriesRun
-from pybroker.stream.subscriptions import parts_of
 from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import Code, OffsetType
 from pybroker.wire.stream.fields import Offset, Versions
-from tests.stream_peer import FIRST, LAST, NEXT, StreamPeer, entry
+from tests.stream_peer import FIRST, LAST, NEXT, StreamPeer
 
 
 def fill(peer: StreamPeer, chunks: int, size: int = 1, each: int = 1) -> None:
@@ -87,7 +85,7 @@ def test_nothing_comes_after_unsubscribing(peer):
     [
         ("t", {}, 2),
         ("s", {"name": "n" * 256}, 17),
-        ("s", {"name": "n", "single-active-consumer": "true"}, 17),
+        ("s", {"single-active-consumer": "true"}, 17),
         ("s", {"filter.0": "x", "match-unfiltered": "true"}, 1),
     ],
 )
@@ -167,17 +165,6 @@ def test_a_message_that_is_larger_goes_alone(world, peer):
     reader = StreamPeer(world, frame_octets_max=1_000)
     reader.subscribe()
     assert [(0, 1), (1, 1)] == [(chunk.offset, chunk.messages) for chunk in reader.chunks()]
-
-
-def test_parts_have_heads_of_their_own():
-    data = b"".join(entry(b"%d" % number) for number in range(10))
-    run = EntriesRun(5, [data], 10, 10, len(data), 0)
-    run.timestamp_ms = 7
-    parts = parts_of(run, 20)
-    assert b"".join(part.data for part in parts) == data
-    assert [5, 9, 13] == [part.first_seq for part in parts]
-    assert {7} == {part.timestamp_ms for part in parts}
-    assert all(part.head != run.head for part in parts)
 
 
 # -- slow readers -----------------------------------------------------------------------------------------------------

@@ -246,12 +246,18 @@ class Stream(StreamFacts):
     def attach(self, consumer: "Consumer", spec: "OffsetSpec", filters: "Filters | None" = None) -> None:
         """Have a new consumer begin there; called before it is added to `consumers`."""
         kind = ChunkReader if consumer.takes_chunks else Reader
-        reader = self.readers[consumer] = kind(self, consumer, self._begin(spec), filters)
-        self.streams.count_readers(1)
+        reader = kind(self, consumer, self._begin(spec), filters)
+        self.streams.count_readers(consumer not in self.readers)
+        self.readers[consumer] = reader
         if reader.next_offset is None:
             clock = self.vhost.broker.clock
             age_ms = spec.age_ms
             reader.find(clock.timestamp_ms - age_ms if age_ms is not None else spec.timestamp_ms or 0)
+
+    def detach(self, consumer: "Consumer") -> None:
+        """Forget where a consumer was, which stays and begins anew when it is attached again. Idempotent."""
+        if self.readers.pop(consumer, None) is not None:
+            self.streams.count_readers(-1)
 
     def _begin(self, spec: "OffsetSpec") -> int | None:
         """Return the offset where a consumer begins; None if that is a matter of time."""
@@ -358,8 +364,7 @@ class Stream(StreamFacts):
     def consumer_left(self, cause: "Cause") -> None:  # noqa: ARG002 - a stream has no auto-delete
         """Forget where consumers were that have gone."""
         for consumer in [consumer for consumer in self.readers if consumer.cancelled]:
-            del self.readers[consumer]
-            self.streams.count_readers(-1)
+            self.detach(consumer)
 
     def touch(self) -> None:
         """Change nothing: a stream does not expire."""

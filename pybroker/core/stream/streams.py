@@ -10,6 +10,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.stream.conversion.conversion import Conversion
+from pybroker.core.stream.group import Groups
 from pybroker.core.stream.pieces.load import load
 from pybroker.core.stream.shared_reads import SharedReads
 
@@ -65,6 +66,7 @@ class Streams:
         "again",
         "cached",
         "conversion",
+        "groups",
         "known",
         "open_files",
         "pending",
@@ -87,6 +89,7 @@ class Streams:
         self.shared_reads = SharedReads()
         self._leaving: dict[Stream, int] = {}  # deleted ones, and the commit position of the definitions
         self.open_files: OpenFiles | None = None
+        self.groups = Groups()
         self.conversion = Conversion(self._unopened)
 
     @property

@@ -67,6 +67,11 @@ class Tracking(Companion):
                 self._drop(_PUBLISHER, unused)
         self._put(_PUBLISHER, name, publishing_id)
 
+    @property
+    def publisher_ids(self) -> list[tuple[str, int]]:
+        """Return the last publishing id of each publisher, by name."""
+        return sorted((name, number) for name, (number, _) in self._values[_PUBLISHER].items())
+
     def hold(self, name: str) -> None:
         """Learn that a publisher is connected: what is known of it stays until `release`."""
         self._held[name] = self._held.get(name, 0) + 1
@@ -87,6 +92,11 @@ class Tracking(Companion):
     def offset(self, name: str) -> int | None:
         """Return the offset that a consumer stored last; None if there is none."""
         return _number(self._values[_OFFSET].get(name))
+
+    @property
+    def offsets(self) -> list[tuple[str, int]]:
+        """Return the offset that each consumer stored, by name."""
+        return sorted((name, number) for name, (number, _) in self._values[_OFFSET].items())
 
     def store_offset(self, name: str, offset: int) -> None:
         """Store a consumer's offset; it is on disk with the log's next batch."""

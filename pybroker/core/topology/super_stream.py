@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from pybroker.core.auth.users import User
     from pybroker.core.events.cause import Cause
+    from pybroker.core.queue.queue import Queue
     from pybroker.core.topology.vhost import VHost
 
     # The stream to make, and the key of the binding that leads to it.
@@ -92,13 +93,11 @@ def _check_partitions(wanted: "Sequence[Partition]") -> None:
             raise PreconditionFailed("two partitions of a super stream cannot have the same name")
 
 
-def delete_super_stream(
-    vhost: "VHost", user: "User | None", name: str, cause: "Cause", done: "Callable[[int], None]"
-) -> int:
-    """Delete the exchange and its partitions; return how many messages they had.
+def check_delete(vhost: "VHost", user: "User | None", name: str) -> "list[Queue]":
+    """Check that a user may delete a super stream now; return its partitions.
 
-    `done` gets the commit position to wait for when all is gone. Raises NotFound (404), AccessRefused (403),
-    PreconditionFailed (406): the exchange is none of a super stream; StillLeavingError.
+    Raises NotFound (404), AccessRefused (403), PreconditionFailed (406): the exchange is none of a super stream;
+    StillLeavingError.
     """
     check_leaving(vhost, "exchange", name)
     exchange = find_exchange(vhost, name)
@@ -108,6 +107,17 @@ def delete_super_stream(
     check(user, vhost.name, CONFIGURE, "exchange", name)
     for stream in streams:
         check(user, vhost.name, CONFIGURE, "queue", stream.name)
+    return streams
+
+
+def delete_super_stream(
+    vhost: "VHost", user: "User | None", name: str, cause: "Cause", done: "Callable[[int], None]"
+) -> int:
+    """Delete the exchange and its partitions; return how many messages they had.
+
+    `done` gets the commit position to wait for when all is gone. Raises what `check_delete` does.
+    """
+    streams = check_delete(vhost, user, name)
     positions: list[int] = []
 
     def one_gone(commit_position: int) -> None:

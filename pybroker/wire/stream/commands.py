@@ -241,13 +241,51 @@ class ResolveOffsetSpec(Request):
     properties: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class ConsumerUpdate(Request):
+    """Ask the peer to begin with a subscription of a group (1), or to stop (0)."""
+
+    key = Key.CONSUMER_UPDATE
+    subscription_id: int
+    active: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerUpdated(Command):
+    """Answer that, with the place to begin; None: where the subscription said."""
+
+    key = Key.CONSUMER_UPDATE | RESPONSE
+    correlation_id: int
+    code: int
+    resumed: Offset | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSuperStream(Request):
+    """Make a super stream of these partitions, each with the key that leads to it."""
+
+    key = Key.CREATE_SUPER_STREAM
+    super_stream: str
+    partitions: tuple[str, ...]
+    binding_keys: tuple[str, ...]
+    arguments: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteSuperStream(Request):
+    """Delete a super stream with its partitions."""
+
+    key = Key.DELETE_SUPER_STREAM
+    super_stream: str
+
+
 COMMANDS: Final[Mapping[int, type[Command]]] = {
     made.key: made
     for made in (
         *(DeclarePublisher, QueryPublisherSequence, DeletePublisher, Subscribe, Credit, StoreOffset, QueryOffset),
         *(Unsubscribe, CreateStream, DeleteStream, Metadata, MetadataUpdate, PeerProperties, SaslHandshake),
         *(SaslAuthenticate, Tune, Open, Close, Heartbeat, Route, Partitions, ExchangeCommandVersions, StreamStats),
-        ResolveOffsetSpec,
+        *(ResolveOffsetSpec, ConsumerUpdated, CreateSuperStream, DeleteSuperStream),
     )
 }
 _LAYOUTS: Final = {key: tuple(FORMS[each.name][0] for each in fields(made)) for key, made in COMMANDS.items()}

@@ -140,8 +140,28 @@ def _write_octets(octets: bytes) -> bytes:
     return _U32.pack(len(octets)) + octets if octets else _U32.pack(_NULL_OCTETS)
 
 
+def _read_counted_texts(reader: Reader) -> tuple[str, ...]:
+    """Read a list behind which more follows."""
+    return tuple(reader.text() for _ in range(reader.number(_U32)))
+
+
+def _read_resumed(reader: Reader) -> Offset | None:
+    """Read the place where a consumer goes on; None if the peer does not choose one."""
+    if reader.at_end:
+        return None
+    kind = reader.number(_I16)
+    return None if not kind else _offset_of(OffsetType(kind), reader)
+
+
+def _write_resumed(offset: Offset | None) -> bytes:
+    return _I16.pack(0) if offset is None else _write_offset(offset)
+
+
 def _read_offset(reader: Reader) -> Offset:
-    kind = OffsetType(reader.number(_I16))
+    return _offset_of(OffsetType(reader.number(_I16)), reader)
+
+
+def _offset_of(kind: OffsetType, reader: Reader) -> Offset:
     if kind is OffsetType.OFFSET:
         return Offset(kind, reader.number(_U64))
     return Offset(kind, reader.number(_I64)) if kind is OffsetType.TIMESTAMP else Offset(kind)
@@ -163,6 +183,8 @@ _PAIRS: Final = (_read_pairs, pairs_octets)
 _MORE_PAIRS: Final = (_read_more_pairs, _write_more_pairs)
 _OCTETS: Final = (_read_octets, _write_octets)
 _OFFSET: Final = (_read_offset, _write_offset)
+_COUNTED_TEXTS: Final = (_read_counted_texts, texts_octets)
+_RESUMED: Final = (_read_resumed, _write_resumed)
 _VERSIONS: Final = (_read_versions, versions_octets)
 
 # How a field of each name is read and written.
@@ -189,5 +211,9 @@ FORMS: Final[Mapping[str, tuple[Callable[[Reader], Any], Callable[[Any], bytes]]
     "reason": _TEXT,
     "routing_key": _TEXT,
     "super_stream": _TEXT,
+    "partitions": _COUNTED_TEXTS,
+    "binding_keys": _COUNTED_TEXTS,
+    "active": _BYTE,
+    "resumed": _RESUMED,
     "versions": _VERSIONS,
 }

@@ -33,6 +33,9 @@ SAMPLES = [
     commands.Partitions(1, "x"),
     commands.ExchangeCommandVersions(1, (Versions(8, 1, 2),)),
     commands.StreamStats(1, "s"),
+    commands.ConsumerUpdated(1, 1, Offset(OffsetType.OFFSET, 7)),
+    commands.CreateSuperStream(1, "x", ("x-0", "x-1"), ("0", "1"), {"max-age": "1D"}),
+    commands.DeleteSuperStream(1, "x"),
     commands.ResolveOffsetSpec(1, "s", Offset(OffsetType.TIMESTAMP, -1), {}),
 ]
 
@@ -45,6 +48,15 @@ def decoded(octets: bytes) -> commands.Command:
 
 def test_there_is_a_sample_of_each():
     assert set(COMMANDS.values()) == {type(sample) for sample in SAMPLES}
+
+
+def test_a_peer_may_leave_the_place_to_the_subscription():
+    answer = commands.ConsumerUpdated(1, 1, None)
+    assert answer == decoded(answer.octets) == decoded(frame(answer.key, answer.octets[8:-2]))
+
+
+def test_a_member_of_a_group_is_asked():
+    assert bytes.fromhex("0000000a 001a 0001 00000007 02 01") == commands.ConsumerUpdate(7, 2, 1).octets
 
 
 @pytest.mark.parametrize("command", SAMPLES)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 # RabbitMQ's names of protocols.
-PROTOCOLS: Final = {"AMQP 0-9-1": "amqp091", "HTTP": "http"}
+PROTOCOLS: Final = {"AMQP 0-9-1": "amqp091", "HTTP": "http", "stream": "stream"}
 
 
 class Row(NamedTuple):
@@ -30,7 +30,7 @@ def run(node: Node, args: NoArgs) -> "Iterable[Row]":
 
 
 COLUMNS = (
-    Column("protocol", lambda row: row.protocol, "amqp091 or http"),
+    Column("protocol", lambda row: row.protocol, "amqp091, http or stream"),
     Column("auth_attempts", lambda row: row.failed + row.succeeded, "login attempts since the start or the last reset"),
     Column("auth_attempts_failed", lambda row: row.failed, "failed attempts"),
     Column("auth_attempts_succeeded", lambda row: row.succeeded, "successful attempts"),

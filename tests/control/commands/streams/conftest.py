@@ -4,6 +4,7 @@ import pytest
 from pamqp import commands
 
 from tests.control.made_stream import make_stream
+from tests.stream_peer import StreamPeer
 
 
 class Ticking(list):
@@ -45,3 +46,15 @@ def consume(peer):
         peer.inbox[1].clear()
 
     return consume
+
+
+@pytest.fixture
+def client(world, stream):
+    """A client of the stream protocol that publishes to the stream, by a name too, and reads it."""
+    client = StreamPeer(world)
+    client.declare(publisher_id=1)
+    client.declare(publisher_id=2, reference="writer")
+    client.subscribe(subscription_id=7, credit=2)
+    for number in range(3):
+        client.publish(b"%d" % number, publisher_id=2, first_id=number + 1)
+    return client
