@@ -240,6 +240,8 @@ CONNECTION: Final = Shape(
     rated=_OCTETS,
     key=("name",),
 )
+# Without statistics.
+CONNECTION_NAMES: Final = Shape("connection", ("name", "node", "protocol", "user", "vhost"))
 CHANNEL: Final = Shape(
     "channel",
     (
@@ -256,6 +258,17 @@ CONSUMER: Final = Shape(
     (
         *("ack_required", "active", "activity_status", "arguments", "consumer_tag", "exclusive", "prefetch_count"),
         *("queue", "channel_details", "stream"),
+    ),
+)
+STREAM_PUBLISHER: Final = Shape(
+    "stream_publisher",
+    ("confirmed", "connection_details", "errored", "published", "publisher_id", "queue", "reference"),
+)
+STREAM_CONSUMER: Final = Shape(
+    "stream_consumer",
+    (
+        *("connection_details", "consumed", "credits", "offset", "offset_lag", "properties", "queue"),
+        "subscription_id",
     ),
 )
 USER: Final = Shape("user", ("hashing_algorithm", "limits", "password_hash", "tags"), renamed={"name": "user"})

@@ -82,12 +82,12 @@ def connection_details(session: "AmqpSession") -> dict[str, Any]:
 
 
 def channel_details(channel: "AmqpChannel") -> dict[str, Any]:
-    """Return the channel that a consumer belongs to."""
+    """Return the channel that a consumer belongs to; the connection has the name if its protocol has no channels."""
     session = channel.session
     assert session.user is not None
     return {
         "connection_name": session.name,
-        "name": f"{session.name} ({channel.number})",
+        "name": f"{session.name} ({channel.number})" if channel.number else "",
         "node": session.broker.settings.node_name,
         "number": channel.number,
         "peer_host": session.peer_host,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from pybroker.control.objects import access, clients, rules, topology
+from pybroker.control.objects import access, clients, rules, stream_clients, topology
 from pybroker.control.objects.kind import Kind
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -14,6 +14,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "connection": clients.CONNECTIONS,
     "channel": clients.CHANNELS,
     "consumer": clients.CONSUMERS,
+    "stream_publisher": stream_clients.PUBLISHERS,
+    "stream_consumer": stream_clients.CONSUMERS,
     "user": access.USERS,
     "user_limit": access.LIMITS,
     "permission": access.PERMISSIONS,

@@ -37,7 +37,7 @@ def _none(call: "Call", vhost: str | None = None) -> list[Any]:
     return []
 
 
-_ABSENT: Final = ("shovels", "federation-links", "stream/connections", "stream/publishers", "stream/consumers")
+_ABSENT: Final = ("shovels", "federation-links")
 ROUTES: Final = (
     Route("GET", "/api/feature-flags", ADMINISTRATOR, _flags),
     Route("PUT", "/api/feature-flags/<name>/enable", ADMINISTRATOR, _enable),

@@ -22,9 +22,7 @@ def test_deprecated_features(api, peer):
     assert len(api.get("/api/deprecated-features")) == 2
 
 
-@pytest.mark.parametrize(
-    "path", ["shovels", "federation-links", "stream/connections", "stream/publishers", "stream/consumers"]
-)
+@pytest.mark.parametrize("path", ["shovels", "federation-links"])
 def test_nothing_of_plugins(api, ann, path):
     assert api.get(f"/api/{path}", "ann") == []
     assert api.get(f"/api/{path}/other", "ann") == []
