@@ -17,8 +17,8 @@ from pybroker.daemon.config.options import Options
 from pybroker.daemon.start_error import StartError
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
-EPILOG = """Without options pybroker listens on port 5672 of all interfaces. It needs no configuration file. Options
-override the file. See pybroker(8) and pybroker.conf(5)."""
+EPILOG = """Without options pybroker listens on port 5672 of all interfaces, and on 5552 for the stream protocol.
+It needs no configuration file. Options override the file. See pybroker(8) and pybroker.conf(5)."""
 VERSION_LINE = f"pybroker {VERSION} (RabbitMQ {RABBITMQ_VERSION}, Python {platform.python_version()})"
 
 
@@ -28,7 +28,7 @@ VERSION_LINE = f"pybroker {VERSION} (RabbitMQ {RABBITMQ_VERSION}, Python {platfo
     help="Run a RabbitMQ-compatible message broker in the foreground.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option("--port", metavar="PORT", help="TCP port for AMQP; 0 for any free port.  [5672]")
+@click.option("--port", metavar="PORT", help="TCP port for AMQP, and no 5552; 0 for any free port.  [5672]")
 @click.option("--bind", multiple=True, metavar="ADDRESS", help="IP address or localhost; may be repeated.  [all]")
 @click.option("--unix", multiple=True, metavar="PATH", help="Also listen for AMQP on a Unix socket.")
 @click.option("--data-dir", metavar="FOLDER", help=f"Data folder, which also holds the log.  [{paths.data_dir()}]")

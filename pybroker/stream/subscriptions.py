@@ -43,7 +43,7 @@ def credit(session: "StreamSession", command: "commands.Credit") -> None:
     """Deliver more chunks of a subscription; only one that there is not is answered."""
     subscription = session.channel.consumers.get(str(command.subscription_id))
     if isinstance(subscription, Subscription):
-        subscription.give(command.more_credit)
+        subscription.give(command.credit)
     else:
         session.channel.reply(credit_error(command.subscription_id, Code.SUBSCRIPTION_ID_DOES_NOT_EXIST))
 

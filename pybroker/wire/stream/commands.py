@@ -77,7 +77,8 @@ class Credit(Command):
 
     key = Key.CREDIT
     subscription_id: int
-    more_credit: int
+    # Differs from RabbitMQ: it takes more than 32,767 for a negative number.
+    credit: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,6 @@ def _write_offset(offset: Offset) -> bytes:
 
 _BYTE: Final = _number(_U8)
 _SHORT: Final = _number(_U16)
-_SIGNED_SHORT: Final = _number(_I16)
 _LONG: Final = _number(_U32)
 _LONGLONG: Final = _number(_U64)
 _TEXT: Final = (Reader.text, text_octets)
@@ -197,7 +196,6 @@ FORMS: Final[Mapping[str, tuple[Callable[[Reader], Any], Callable[[Any], bytes]]
     "streams": _TEXTS,
     "begin": _OFFSET,
     "credit": _SHORT,
-    "more_credit": _SIGNED_SHORT,
     "properties": _MORE_PAIRS,
     "arguments": _PAIRS,
     "peer_properties": _PAIRS,

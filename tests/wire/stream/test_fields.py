@@ -9,8 +9,7 @@ from pybroker.wire.stream.frame import MalformedFrameError
 VALUES = {
     "correlation_id": (7, b"\0\0\0\x07"),
     "publisher_id": (255, b"\xff"),
-    "credit": (2, b"\0\x02"),
-    "more_credit": (-1, b"\xff\xff"),
+    "credit": (65_535, b"\xff\xff"),
     "offset": (1 << 63, b"\x80" + bytes(7)),
     "stream": ("ü", b"\0\x02\xc3\xbc"),
     "streams": (("a", "bc"), b"\0\0\0\x02\0\x01a\0\x02bc"),
