@@ -19,7 +19,7 @@ from pybroker.daemon import web
 from pybroker.daemon.web import LIFE_S, LINE_OCTETS_MAX, Web, restart_pause_s
 from pybroker.version import RABBITMQ_VERSION
 from tests.certificates import make_certificates
-from tests.daemon.running import Running
+from tests.daemon.running import BASE, Running
 
 WAIT_S = 60.0
 
@@ -174,7 +174,7 @@ def test_the_api_is_served_over_https_with_certificates_that_fit(short_folder, t
 
 
 def test_requests_are_in_the_log_at_debug(short_folder, config, port):
-    running = Running(short_folder, "--log-level", "debug", config=config, web=True)
+    running = Running(short_folder, *BASE, "--log-level", "debug", config=config, web=True)
     scrape(port)
     running.wait_for_log("pybroker-web: GET /metrics by - at 127.0.0.1: status 200, ")
     running.ctl("set_log_level", "info")
