@@ -9,12 +9,13 @@ from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.stream.make import make_queue
 from pybroker.core.stream.offset import OffsetSpec
 from pybroker.core.stream.stream import Stream
+from pybroker.entries_run import EntriesRun
 from pybroker.store.streams.recovery import recover
 from pybroker.store.streams.stream_log import StreamLog
 from pybroker.wire.table import Table
 from tests.amqp10 import parts_of
 from tests.core.stream.test_chunk_reader import ChunkSink
-from tests.entries import entries_run
+from tests.entries import batch, entries_run
 from tests.fakes import Basic, Confirm, Queue
 from tests.flows.test_on_disk import Life
 from tests.inline_worker import InlineWorker
@@ -162,6 +163,24 @@ def test_a_stream_that_is_deleted_leaves_nothing(life):
     life.log.commit()
     life.answer()
     assert not ids & {queue_id for each in life.log.live_index.segments for queue_id in each.pairs}
+
+
+def test_few_octets_may_be_very_many_messages(life):
+    """Sub-batches whose octets no broker looks at."""
+    entry = batch(codec=3)[:1] + b"\xff\xff" + bytes(8)
+    count = 65_535 * 1_000
+    life.stream.publish_entries(EntriesRun(0, [entry * 1_000], 1_000, count, 1_000 * len(entry), 0), Receipt())
+    life.log.commit()
+    life.answer()
+    life.publish(b"behind")
+    life.answer()
+    assert life.log.live_index.segments[0].size == 65_536
+    for _ in range(2):
+        life = life.killed()
+        assert {count: b"behind"} == life.read(count)
+        life.move()
+        life.answer()
+    assert (count + 1, 0) == (life.stream.files.next_offset, life.stream.pending)
 
 
 @pytest.mark.parametrize("seed", range(25))

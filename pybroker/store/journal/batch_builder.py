@@ -7,6 +7,7 @@ twice, so publishes and settles may be put together whichever came first.
 from array import array
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from pybroker.entries_run import EntriesRun
 from pybroker.store import format as fmt
 from pybroker.store.segments.ack_ranges import normalized
 from pybroker.store.segments.delay import encode_delay
@@ -95,8 +96,9 @@ class BatchBuilder:
         # In loops: most batches have one element of all this, for which a generator costs more than the sum.
         room = self.octets + RECORD_OCTETS_MAX * (len(self.appends) + 1)
         named: set[tuple[int, ...]] = set()
-        for _, start, stop, ids in self.appends:
-            room += 4 * (stop - start)
+        for run, start, stop, ids in self.appends:
+            if not isinstance(run, EntriesRun):
+                room += 4 * (stop - start)
             if ids not in named:
                 named.add(ids)
                 room += 64 + 8 * len(ids)

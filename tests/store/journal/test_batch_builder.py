@@ -7,11 +7,13 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
+from pybroker.entries_run import EntriesRun
 from pybroker.run import RunAttributes
 from pybroker.store import format as fmt
 from pybroker.store.journal.batch_builder import BatchBuilder
 from pybroker.store.segments.live_index import INDEX_EVERY_OCTETS, NAME_EVERY_OCTETS, LiveIndex, Segment, Target
 from pybroker.store.segments.scan import Record, scan
+from tests.entries import batch
 from tests.store.records import PERSISTENT, SEED, content, listed, run_of
 
 
@@ -189,3 +191,10 @@ def test_what_it_becomes_fits_in_the_room_it_asks_for(seed):
         made = made.following()
     told = {Target(0, False, (1,)), *live_index.segments[0].targets}
     assert all(isinstance(target, Target) for target in told)
+
+
+def test_entries_need_room_for_their_octets_alone():
+    builder = BatchBuilder()
+    octets = len(batch(b"a"))
+    builder.append(EntriesRun(1, [batch(b"a")], 1, 65_535, octets, 0), range(65_535), (1,))
+    assert octets < builder.room < 2_000

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 # Read back at a time.
 LOGGED_MESSAGES_MAX: Final = 4_096
 LOGGED_OCTETS_MAX: Final = 4_194_304
+LOGGED_PIECES_MAX: Final = 4_096
 
 
 def restore(stream: "Stream", parts: "list[Part]") -> None:
@@ -25,8 +26,10 @@ def restore(stream: "Stream", parts: "list[Part]") -> None:
     timestamp_ms = max(stream.vhost.broker.clock.timestamp_ms, stream.files.timestamp_ms)
     offset = stream.files.next_offset
     pieces = []
+    # Of entries a few octets may be very many messages.
+    least = left.count // LOGGED_PIECES_MAX
     while left.count:
-        logged = left.pop_front(_messages(left))
+        logged = left.pop_front(max(least, _messages(left)))
         piece = Piece(offset, None, logged.first_seq, 0, timestamp_ms, logged)
         pieces.append(piece)
         offset = piece.stop

@@ -5,13 +5,14 @@ import pytest
 from pybroker.content_view import body
 from pybroker.core.stream import streams
 from pybroker.core.stream.pieces import recover
+from pybroker.entries_run import EntriesRun
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.streams.format import Chunk
 from pybroker.store.streams.memory import MemoryStreamLog
 from tests.core.stream.conftest import SlowFiles
 from tests.core.stream.runs import bodies_run
 from tests.core.stream.test_streams import Gated
-from tests.entries import bodies_of, entries_run
+from tests.entries import batch, bodies_of, entries_run
 
 
 class Kept(Gated):
@@ -114,3 +115,16 @@ def test_entries_come_back_whole(world, make_stream, files, monkeypatch):
         (7, [b"h"]),
         (8, [b"i"]),
     ]
+
+
+def test_an_entry_may_have_very_many_messages(world, make_stream, monkeypatch):
+    """Sub-batches: 65,535 in each of as many entries."""
+    monkeypatch.setattr(recover, "LOGGED_PIECES_MAX", 10)
+    count = 65_535 * 65_535
+    run = EntriesRun(1, [batch(b"")], 1, count, len(batch(b"")), 0)
+    world.broker.log = log = Kept([run])
+    monkeypatch.setattr(log, "fetch", lambda queue_id, part, done: done([(run, range(part.count))]))
+    stream = make_stream()
+    stream.restore([(0, False, ranges((1, count)))], 0)
+    assert (stream.next_offset, stream.files.next_offset, list(stream.pieces)) == (count, count, [])
+    assert log.settled == [(stream.id, 1, count)]
