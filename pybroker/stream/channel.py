@@ -76,7 +76,7 @@ class StreamChannel(PeerChannel):
         if not confirms.is_waiting:
             return
         unconfirmed = session.broker.unconfirmed
-        for octets in confirms.pop():
+        for octets in confirms.pop(session.frame_octets_max):
             session.send(octets)
         if confirms.awaited is not None:
             unconfirmed[self] = confirms.awaited

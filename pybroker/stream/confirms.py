@@ -1,4 +1,4 @@
-"""Publishes that wait for the disk, and what their publishers are told then: in one frame for each of them.
+"""Publishes that wait for the disk, and what their publishers are told then, in as few frames as have room for it.
 
 Knows neither streams nor how a publish came; does not know who listens.
 """
@@ -50,7 +50,7 @@ class Confirms:
         if self.awaited is None:
             self.awaited = receipt.log
 
-    def pop(self) -> list[bytes]:
+    def pop(self, frame_octets_max: int) -> list[bytes]:
         """Return the frames that may be sent now; publishers that are gone are told nothing."""
         line = self._line
         confirmed: dict[Publisher, list[bytes]] = {}
@@ -68,11 +68,11 @@ class Confirms:
             if log is None:
                 confirmed.setdefault(publisher, []).extend(ids)
             else:
-                frames.append(publish_error(publisher.id, b"".join(ids), Code.INTERNAL_ERROR))
+                frames += publish_error(publisher.id, b"".join(ids), Code.INTERNAL_ERROR, frame_octets_max)
         for publisher, told in confirmed.items():
             octets = b"".join(told)
             publisher.confirmed += len(octets) // 8
-            frames.append(publish_confirm(publisher.id, octets))
+            frames += publish_confirm(publisher.id, octets, frame_octets_max)
         return frames
 
     def clear(self) -> None:

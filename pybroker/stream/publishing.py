@@ -96,7 +96,8 @@ def _is_permitted(session: "StreamSession", publisher: "Publisher") -> bool:
 
 
 def _refuse(session: "StreamSession", publisher_id: int, ids: bytes, code: Code) -> None:
-    session.send(publish_error(publisher_id, ids, code))
+    for octets in publish_error(publisher_id, ids, code, session.frame_octets_max):
+        session.send(octets)
 
 
 def _refuse_of(publisher: "Publisher", published: Published, code: Code) -> None:

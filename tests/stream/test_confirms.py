@@ -31,7 +31,7 @@ def test_what_waits_for_nothing_is_told_at_once_and_together():
     for each, number in ((one, 1), (other, 2), (one, 3)):
         confirms.add(each, ids(number), receipt())
     assert (3, True) == (len(confirms), confirms.is_waiting)
-    first, second = confirms.pop()
+    first, second = confirms.pop(0)
     assert (b"\x01\0\0\0\x02" + ids(1, 3), b"\x02\0\0\0\x01" + ids(2)) == (first[8:], second[8:])
     assert (2, 1, 0, None) == (one.confirmed, other.confirmed, len(confirms), confirms.awaited)
 
@@ -42,11 +42,11 @@ def test_a_publish_waits_for_its_log():
     confirms.add(one, ids(1), receipt(log, 5))
     confirms.add(one, ids(2), receipt(log, 5))
     confirms.add(one, ids(3), receipt(log, 6))
-    assert ([], log) == (confirms.pop(), confirms.awaited)
+    assert ([], log) == (confirms.pop(0), confirms.awaited)
     log.completed = 5
-    assert ids(1, 2) == confirms.pop()[0][13:]
+    assert ids(1, 2) == confirms.pop(0)[0][13:]
     log.failed = "no disk"
-    (error,) = confirms.pop()
+    (error,) = confirms.pop(0)
     assert ids(3) + b"\0\x0f" == error[13:]
 
 
@@ -54,7 +54,7 @@ def test_a_publisher_that_is_gone_is_told_nothing():
     confirms, one = Confirms(), Publisher(1)
     confirms.add(one, ids(1), receipt())
     one.is_gone = True
-    assert [] == confirms.pop()
+    assert [] == confirms.pop(0)
     confirms.add(one, ids(1), receipt())
     confirms.clear()
     assert 0 == len(confirms)

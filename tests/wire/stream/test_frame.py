@@ -45,9 +45,25 @@ def test_answers():
 
 def test_what_publishers_are_told():
     ids = (1).to_bytes(8) + (2).to_bytes(8)
-    assert b"\0\0\0\x19\0\x03\0\x01\x09\0\0\0\x02" + ids == publish_confirm(9, ids)
+    assert b"\0\0\0\x19\0\x03\0\x01\x09\0\0\0\x02" + ids == b"".join(publish_confirm(9, ids))
     told = ids[:8] + b"\0\x12" + ids[8:] + b"\0\x12"
-    assert b"\0\0\0\x1d\0\x04\0\x01\x09\0\0\0\x02" + told == publish_error(9, ids, Code.PUBLISHER_DOES_NOT_EXIST)
+    assert b"\0\0\0\x1d\0\x04\0\x01\x09\0\0\0\x02" + told == b"".join(
+        publish_error(9, ids, Code.PUBLISHER_DOES_NOT_EXIST)
+    )
+
+
+@pytest.mark.parametrize("octets_max", [0, 1, 29, 1_000])
+def test_they_are_told_in_frames_that_have_room(octets_max):
+    ids = [number.to_bytes(8) for number in range(1_000)]
+    for frames, each in (
+        (publish_confirm(9, b"".join(ids), octets_max), 8),
+        (publish_error(9, b"".join(ids), Code.INTERNAL_ERROR, octets_max), 10),
+    ):
+        assert all(len(octets) - 4 <= max(octets_max or 1 << 20, 9 + each) for octets in frames)
+        told = [octets[at : at + 8] for octets in frames for at in range(13, len(octets), each)]
+        assert ids == told
+        counts = [int.from_bytes(octets[9:13]) for octets in frames]
+        assert sum(counts) == 1_000
 
 
 def test_what_is_in_front_of_a_chunk():
