@@ -40,13 +40,19 @@ class StreamBroker:
 
 
 @pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    broker = BrokerProcess(tmp_path_factory.mktemp("broker"), config="stream.listeners.tcp.1 = 127.0.0.1:0\n")
+    yield broker
+    status = broker.stop()
+    assert "Traceback" not in broker.log
+    assert status == (0, "")
+
+
+@pytest.fixture(scope="module")
 def door(broker):
-    if not broker.is_ours:
-        return StreamBroker(broker, int(os.environ["INTEROP_STREAM_PORT"]))
-    places = broker.places.get("stream listener")
-    if not places:
-        pytest.skip("needs a listener of the stream protocol")
-    return StreamBroker(broker, int(places[0].rpartition(":")[2]))
+    if broker.is_ours:
+        return StreamBroker(broker, int(broker.places["stream listener"][0].rpartition(":")[2]))
+    return StreamBroker(broker, int(os.environ["INTEROP_STREAM_PORT"]))
 
 
 @pytest.fixture

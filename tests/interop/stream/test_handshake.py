@@ -169,7 +169,7 @@ def test_versions_of_commands_are_exchanged(door, client):
     code, fields = client.ask(Key.COMMAND_VERSIONS, asked)
     assert code == Code.OK
     told = {fields.number(2): (fields.number(2), fields.number(2)) for _ in range(fields.number(4))}
-    assert all(told[key][0] == 1 for key in (Key.PUBLISH, Key.ROUTE, Key.PARTITIONS, Key.STATS))
+    assert all(told[key][0] == 1 for key in (Key.PUBLISH, Key.SUBSCRIBE, Key.ROUTE, Key.PARTITIONS, Key.STATS))
     assert not told.keys() & {26, 29, 30}
 
 
