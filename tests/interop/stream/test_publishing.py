@@ -16,7 +16,7 @@ def bodies(client, stream, count, **options):
     """Return the bodies of a stream from its beginning, and see that there are no more."""
     assert client.subscribe(200, stream, FIRST, **options) == Code.OK
     got = client.take(count)
-    assert client.rest() == []
+    assert client.chunks() == []
     assert client.unsubscribe(200) == Code.OK
     assert [message.offset for message in got] == list(range(count))
     return [message.body for message in got]
