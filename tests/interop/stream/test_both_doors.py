@@ -168,9 +168,10 @@ def test_a_message_that_is_no_amqp_is_not_in_the_way(door, client, stream, chann
     assert [(offset, body) for offset, _, body, _ in got] == [(3, b"sound")]
 
 
-def test_several_sections_of_data_stay_sections(door, client, stream, channel):
-    both = amqp_data(b"one ") + amqp_data(b"two")
+def test_more_than_one_section_of_data_is_told_as_it_came(door, client, stream, channel):
+    told = amqp_data(b"one ") + amqp_data(b"two")
     client.declare(1, stream)
-    client.publish(1, {1: both})
+    client.publish(1, {1: told})
     client.confirmed(1, 1)
-    assert [body for _, _, body, _ in amqp_read(channel, stream, 1)] == [both if door.is_ours else b"two"]
+    ((_, properties, body, _),) = amqp_read(channel, stream, 1)
+    assert (properties.type, body) == (("amqp-1.0", told) if door.is_ours else (None, b"two"))
