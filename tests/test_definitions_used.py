@@ -28,15 +28,6 @@ ASIDE = (
 )
 # Interfaces of libraries as their manuals have them: most of their callers are not in this tree.
 MANUALS = {"pybroker.client": "man/pybroker-client.7", "pybroker.testing": "man/pybroker-testing.7"}
-# The face of streams for a door that comes next.
-COMING = {
-    "Stream.publish_entries",
-    "scan_filtered",
-    *[
-        f"Tracking.{name}"
-        for name in ("publisher_id", "note_publisher", "store_offset", "hold", "release", "when_ready")
-    ],
-}
 KINDS = ("name", "attribute", "word")
 # Their classes and decorators say what something is; they call nothing.
 DESCRIBING = {"abc", "builtins", "collections", "contextlib", "dataclasses", "enum", "functools", "types", "typing"}
@@ -128,6 +119,6 @@ def test_no_definition_is_used_by_tests_alone():
             used |= len(here.get(("name", name), ())) > inside["name"]
             used |= not path and f"{source.name}.{name}" in imports
             used |= is_foreign(source, *decorators)
-            if not used and not is_offered(source, name) and f"{path}{name}" not in COMING:
+            if not used and not is_offered(source, name):
                 findings.append(f"{source.where}:{node.lineno} {path}{name} is used by nothing but tests.")
     report(findings)

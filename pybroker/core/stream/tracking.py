@@ -60,12 +60,17 @@ class Tracking(Companion):
 
     def note_publisher(self, name: str, publishing_id: int) -> None:
         """Note the id of a publisher's last message, in the call in which that is published: all on disk, or none."""
-        publishers = self._values[_PUBLISHER]
-        if name not in publishers and len(publishers) >= PUBLISHERS_MAX:
-            unused = next((each for each in publishers if each not in self._held), None)
-            if unused is not None:
-                self._drop(_PUBLISHER, unused)
-        self._put(_PUBLISHER, name, publishing_id)
+        try:
+            publishers = self._values[_PUBLISHER]
+            if name not in publishers and len(publishers) >= PUBLISHERS_MAX:
+                unused = next((each for each in publishers if each not in self._held), None)
+                if unused is not None:
+                    self._drop(_PUBLISHER, unused)
+            self._put(_PUBLISHER, name, publishing_id)
+        except Exception as error:
+            # The messages must not be committed without it: they would be taken for new ones if they came again.
+            self._stream.log.fail(error)
+            raise
 
     @property
     def publisher_ids(self) -> list[tuple[str, int]]:

@@ -202,3 +202,12 @@ def test_without_a_disk_it_is_known_at_once(stream):
 
 def test_operators_are_told_what_is_lost(stream):
     assert repr(stream.tracking) == "the tracking of stream 's' in vhost '/'"
+
+
+def test_messages_whose_id_cannot_be_noted_are_not_committed(log, tracking, monkeypatch):
+    failed = []
+    monkeypatch.setattr(log, "fail", failed.append)
+    monkeypatch.setattr(log, "append", lambda *_: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        tracking.note_publisher("a", 1)
+    assert [type(error) for error in failed] == [ZeroDivisionError]
