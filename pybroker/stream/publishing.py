@@ -6,14 +6,13 @@ but where ids have to be compared.
 
 from array import array
 from itertools import pairwise
-from struct import Struct
 from sys import byteorder
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.auth.permissions import WRITE
 from pybroker.core.channel.receipt import Receipt
 from pybroker.core.queue import pause
-from pybroker.entries_run import ENTRIES_MAX, ENTRIES_OCTETS_MAX, EntriesRun
+from pybroker.entries_run import ENTRIES_MAX, ENTRIES_OCTETS_MAX, LENGTH_OCTETS, EntriesRun
 from pybroker.stream.access import may
 from pybroker.wire.stream.codes import VERSION_1, VERSION_2, Code
 from pybroker.wire.stream.entries import Published, cut, scan, scan_filtered
@@ -27,12 +26,6 @@ if TYPE_CHECKING:
 ID_OCTETS: Final = 8
 # Cost of what the frames of one scan have, in the units of `session.work`: about a microsecond each.
 WORK_OCTETS: Final = 8_192
-
-_batch: Final = Struct(">BHLL").unpack_from  # bit and codec, messages, octets unpacked, length
-_length: Final = Struct(">L").unpack_from
-_BATCH: Final = 1 << 7
-_BATCH_OCTETS: Final = 11
-_LENGTH_OCTETS: Final = 4
 
 
 def publish(session: "StreamSession", buffer: bytes, at: int, first: "Frame") -> int:
@@ -150,7 +143,7 @@ def _count(session: "StreamSession", publisher: "Publisher", published: Publishe
     publisher.published += count
     session.channel.published += count
     broker.totals.received_confirm += count
-    broker.message_sizes.count_alike(count, max(0, octets - _LENGTH_OCTETS * published.entries))
+    broker.message_sizes.count_alike(count, max(0, octets - LENGTH_OCTETS * published.entries))
     if broker.paging.pressing:
         broker.paging.charge(session, (publisher.stream,), octets)
 
@@ -164,7 +157,7 @@ def new_of(published: Published, last: int | None) -> Published:
     kept_ids: list[bytes] = []
     at = messages = 0
     for index in range(published.entries):
-        stop, count = _entry(data, at)
+        stop, _, count = cut(data, at, 1, ENTRIES_OCTETS_MAX)
         octets = ids[index * ID_OCTETS : (index + 1) * ID_OCTETS]
         number = int.from_bytes(octets)
         if last is None or number > last:
@@ -189,11 +182,3 @@ def _ascends(published: Published) -> bool:
         # Most publishers count: the comparison with numbers that do is one step.
         return numbers == array("Q", range(first, last + 1))
     return all(one < other for one, other in pairwise(numbers))
-
-
-def _entry(data: bytes, at: int) -> tuple[int, int]:
-    """Return where an entry ends, which is whole, and how many messages it has."""
-    if data[at] & _BATCH:
-        _, count, _, length = _batch(data, at)
-        return at + _BATCH_OCTETS + length, count
-    return at + _LENGTH_OCTETS + _length(data, at)[0], 1

@@ -16,11 +16,12 @@ from contextlib import suppress
 from struct import Struct
 from typing import Final, NamedTuple
 
-from pybroker.entries_run import ENTRIES_MAX, LENGTH_OCTETS
+from pybroker.entries_run import ENTRIES_MAX, ENTRIES_OCTETS_MAX, LENGTH_OCTETS
+from pybroker.wire.stream.codes import Key
 
-PUBLISH: Final = 2
-# Of what is cut out of several frames; that of one alone may be longer.
-DATA_OCTETS_MAX: Final = 1_040_000
+PUBLISH: Final = int(Key.PUBLISH)
+# Of what is cut out of several frames: one chunk; that of one frame alone may be longer.
+DATA_OCTETS_MAX: Final = ENTRIES_OCTETS_MAX
 # The codec of an entry that is no sub-batch; those of sub-batches are 0 (none), 1 (gzip), 2 to 7.
 SINGLE: Final = -1
 
