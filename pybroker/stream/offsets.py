@@ -30,15 +30,21 @@ def spec_of(begin: "Offset") -> OffsetSpec:
 
 
 def store_offset(session: "StreamSession", command: "commands.StoreOffset") -> None:
-    """Keep an offset; nobody is told, also of one that cannot be kept."""
+    """Keep an offset under a name. The command has no response: if that cannot be done, the log alone says why."""
     stream = find_stream(session, command.stream)
-    is_named = 0 < len(command.reference.encode()) <= REFERENCE_OCTETS_MAX
-    if stream is None or not is_named or not may(session, READ, command.stream):
-        what = f"offset {command.offset} of {command.reference!r:.300} in stream {command.stream!r:.300}"
-        text = f"cannot store {what}: no such stream, not permitted, or too long a name"
-        session.broker.warn("stream.offset_not_stored", f"offset {session.id}", text, session)
+    if not may(session, READ, command.stream):
+        why = "the user may not read it"
+    elif stream is None:
+        why = "there is no such stream"
+    elif not command.reference:
+        why = "the name is empty"
+    elif len(command.reference.encode()) > REFERENCE_OCTETS_MAX:
+        why = f"the name has more than {REFERENCE_OCTETS_MAX} octets"
+    else:
+        ready(stream).store_offset(command.reference, command.offset)
         return
-    ready(stream).store_offset(command.reference, command.offset)
+    what = f"offset {command.offset} of {command.reference!r:.300} in stream {command.stream!r:.300}"
+    session.broker.warn("stream.offset_not_stored", f"offset {session.id}", f"cannot store {what}: {why}", session)
 
 
 def query_offset(session: "StreamSession", command: "commands.QueryOffset") -> None:

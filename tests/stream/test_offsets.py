@@ -22,12 +22,23 @@ def test_an_offset_is_kept_by_name(world, peer):
     assert (1, 4) == stored(StreamPeer(world), "me")
 
 
-def test_what_cannot_be_stored_is_in_the_log_alone(world, peer, caplog):
-    for reference, stream in (("me", "t"), ("", "s"), ("n" * 256, "s")):
-        peer.send(commands.StoreOffset(reference, stream, 5))
+@pytest.mark.parametrize(
+    ("reference", "stream", "why"),
+    [
+        ("me", "t", "of 'me' in stream 't': there is no such stream"),
+        ("", "s", "of '' in stream 's': the name is empty"),
+        ("n" * 256, "s", "the name has more than 255 octets"),
+    ],
+)
+def test_the_log_says_why_an_offset_cannot_be_stored(peer, caplog, reference, stream, why):
+    peer.send(commands.StoreOffset(reference, stream, 5))
+    assert why in caplog.text
+
+
+def test_who_may_not_read_stores_no_offset(world, peer, caplog):
     world.broker.users.set_permissions("guest", "/", ".*", ".*", "^$")
     peer.send(commands.StoreOffset("me", "s", 5))
-    assert "cannot store offset 5 of 'me' in stream 't'" in caplog.text
+    assert "cannot store offset 5 of 'me' in stream 's': the user may not read it" in caplog.text
     assert (Code.ACCESS_REFUSED, 0) == stored(peer, "me")
     world.broker.users.set_permissions("guest", "/", ".*", ".*", ".*")
     assert (Code.NO_OFFSET, 0) == stored(peer, "me")
