@@ -28,7 +28,11 @@ VERSION_LINE = f"pybroker {VERSION} (RabbitMQ {RABBITMQ_VERSION}, Python {platfo
     help="Run a RabbitMQ-compatible message broker in the foreground.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option("--port", metavar="PORT", help="TCP port for AMQP, and no 5552; 0 for any free port.  [5672]")
+@click.option(
+    "--port",
+    metavar="PORT",
+    help="TCP port for AMQP, and no default port for streams; 0 for any free port.  [5672]",
+)
 @click.option("--bind", multiple=True, metavar="ADDRESS", help="IP address or localhost; may be repeated.  [all]")
 @click.option("--unix", multiple=True, metavar="PATH", help="Also listen for AMQP on a Unix socket.")
 @click.option("--data-dir", metavar="FOLDER", help=f"Data folder, which also holds the log.  [{paths.data_dir()}]")
