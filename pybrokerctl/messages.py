@@ -10,10 +10,10 @@ from json import dumps
 from pathlib import Path
 from typing import Any, Final
 
-from pybroker.body_text import decoded
 from pybroker.control.arguments.messages import BODY_SIZE_MAX
 from pybroker.control.codec import DOCUMENT_OCTETS_MAX
 from pybroker.control.spec import BadArguments, Command, Refused
+from pybroker.text.body_text import decoded
 from pybrokerctl import render
 from pybrokerctl.options import Options
 from pybrokerctl.render import cell

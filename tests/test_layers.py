@@ -15,9 +15,9 @@ NOUNS = (
     "run",
     "seq_ranges",
     "entries_run",
+    "offset_spec",
     "message",
     "content_view",
-    "body_text",
     "errors",
     "clock",
     "session",
@@ -65,7 +65,6 @@ APART = {
         "pybroker.control.codec",
         "pybroker.control.commands",
         "pybroker.control.arguments",
-        "pybroker.body_text",
         "pybroker.text",
     ),
 }

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pybroker.core.auth.permissions import READ
-from pybroker.core.stream.offset import OffsetSpec
+from pybroker.offset_spec import OffsetSpec
 from pybroker.stream.access import find_stream, may, stream_of
 from pybroker.stream.publishers import REFERENCE_OCTETS_MAX
 from pybroker.stream.refused import Refused, refusal
@@ -12,7 +12,6 @@ from pybroker.wire.stream.codes import Code, OffsetType
 from pybroker.wire.stream.frame import response
 
 if TYPE_CHECKING:
-    from pybroker.core.stream.stream import Stream
     from pybroker.stream.session import StreamSession
     from pybroker.wire.stream import commands
     from pybroker.wire.stream.fields import Offset
@@ -61,27 +60,14 @@ def resolve_offset_spec(session: "StreamSession", command: "commands.ResolveOffs
     stream = stream_of(session, command.stream, READ)
     channel = session.channel
 
-    def answer(found: int) -> bytes:
-        content = OffsetType.OFFSET.to_bytes(2) + found.to_bytes(8)
-        return response(command.key, command.correlation_id, Code.OK, content)
-
-    if command.begin.type is not OffsetType.TIMESTAMP:
-        channel.reply(answer(_offset_of(stream, command.begin)))
-        return
-
     def found(offset: int | BaseException) -> None:
-        if not session.finished:
-            channel.reply(answer(offset) if isinstance(offset, int) else refusal(command, Code.NO_OFFSET))
+        if session.finished:
+            return
+        if not isinstance(offset, int):
+            channel.reply(refusal(command, Code.NO_OFFSET))
+            return
+        there = min(max(offset, stream.first_offset), stream.next_offset)
+        content = OffsetType.OFFSET.to_bytes(2) + there.to_bytes(8)
+        channel.reply(response(command.key, command.correlation_id, Code.OK, content))
 
-    stream.find(max(0, command.begin.value), found)
-
-
-def _offset_of(stream: "Stream", begin: "Offset") -> int:
-    if begin.type is OffsetType.OFFSET:
-        return min(max(begin.value, stream.first_offset), stream.next_offset)
-    named = {
-        OffsetType.FIRST: stream.first_offset,
-        OffsetType.LAST: stream.last_chunk_offset,
-        OffsetType.NEXT: stream.next_offset,
-    }
-    return named[begin.type]
+    stream.locate(spec_of(command.begin), found)

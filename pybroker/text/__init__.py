@@ -1,1 +1,1 @@
-"""Text that people type and programs read: durations, conditions on rows, metrics for Prometheus."""
+"""Text that people and programs type and read: durations, conditions on rows, bodies, metrics for Prometheus."""

@@ -7,9 +7,9 @@ import pytest
 from pybroker.core.channel.receipt import Receipt
 from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.stream.make import make_queue
-from pybroker.core.stream.offset import OffsetSpec
 from pybroker.core.stream.stream import Stream
 from pybroker.entries_run import EntriesRun
+from pybroker.offset_spec import OffsetSpec
 from pybroker.store.streams.recovery import recover
 from pybroker.store.streams.stream_log import StreamLog
 from pybroker.wire.table import Table

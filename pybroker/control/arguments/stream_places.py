@@ -2,10 +2,11 @@
 
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pybroker.control.arguments.lookup import find_queue
 from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, BadArguments, Node, Refused
+from pybroker.offset_spec import OffsetSpec
 from pybroker.text.duration import milliseconds
 
 if TYPE_CHECKING:
@@ -30,31 +31,22 @@ EXPECTED: Final = "OFFSET, a time such as 2026-05-01T12:00, or a time ago such a
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
-    """One of these is set: a name, an offset, which counts from the end below 0, a wall time, or a time before now."""
-
-    name: str = ""
-    offset: int | None = None
-    timestamp_ms: int | None = None
-    age_ms: int | None = None
-
-
-def parse_place(text: str, option: str, names: tuple[str, ...] = ()) -> Place:
+def parse_place(text: str, option: str, names: tuple[str, ...] = ()) -> OffsetSpec:
     """Return the place that a text means. Raises BadArguments; a number below 0 needs names, too."""
     if text in names:
-        return Place(text)
+        return OffsetSpec(text)
     if _NUMBER.fullmatch(text) and abs(int(text)) <= OFFSET_MAX and (names or text[0] != "-"):
-        return Place(offset=int(text))
+        return OffsetSpec(offset=int(text))
     age_ms = milliseconds(text)
     if age_ms is not None and age_ms <= AGE_MS_MAX:
-        return Place(age_ms=age_ms)
+        return OffsetSpec(age_ms=age_ms)
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
         expected = ", ".join([*names, *["-N"] * bool(names), EXPECTED])
         raise BadArguments(f"Bad argument: {option}: expected {expected}, not '{text}'", EX_DATAERR) from None
     when = when.replace(tzinfo=UTC) if when.tzinfo is None else when
-    return Place(timestamp_ms=int(when.timestamp() * 1_000))
+    return OffsetSpec(timestamp_ms=int(when.timestamp() * 1_000))
 
 
 def find_stream(vhost: "VHost", name: str) -> "Stream":
@@ -66,15 +58,9 @@ def find_stream(vhost: "VHost", name: str) -> "Stream":
     return stream
 
 
-def offset_of(node: Node, stream: "Stream", place: Place, waiting: "T") -> "Generator[T, None, int]":
+def offset_of(node: Node, stream: "Stream", place: OffsetSpec, waiting: "T") -> "Generator[T, None, int]":
     """Return the offset of a place; times are looked up on disk, as `answered` does. Raises Refused: the disk fails."""
-    if place.name:
-        return {FIRST: stream.first_offset, LAST: stream.last_chunk_offset, NEXT: stream.next_offset}[place.name]
-    if place.offset is not None:
-        return place.offset if place.offset >= 0 else max(stream.first_offset, stream.next_offset + place.offset)
-    now_ms = node.broker.clock.timestamp_ms
-    timestamp_ms = place.timestamp_ms if place.timestamp_ms is not None else now_ms - (place.age_ms or 0)
-    return (yield from answered(node, stream, lambda done: stream.find(timestamp_ms, done), waiting))
+    return (yield from answered(node, stream, lambda done: stream.locate(place, done), waiting))
 
 
 def answered(

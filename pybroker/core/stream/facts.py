@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pybroker.core.policy.limits import QueueLimits
     from pybroker.core.stream.pieces.pieces import Pieces
     from pybroker.core.stream.streams import Streams
+    from pybroker.offset_spec import OffsetSpec
     from pybroker.run import Run
     from pybroker.store.streams.chunk_log import ChunkLog
 
@@ -37,6 +38,11 @@ class StreamFacts(Queue):
     @property
     def first_offset(self) -> int:
         """Return the offset of the oldest message that is kept."""
+        raise NotImplementedError
+
+    @property
+    def last_chunk_offset(self) -> int:
+        """Return where the last chunk that consumers may have begins."""
         raise NotImplementedError
 
     def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
@@ -70,6 +76,27 @@ class StreamFacts(Queue):
         """Tell operators that its files cannot be read now."""
         text = f"cannot read {self!r} now, which is tried again each second: {error}"
         self.vhost.broker.warn("stream.read.late", f"stream {self.id}", text, vhost=self.vhost.name, queue=self.name)
+
+    def offset_of(self, spec: "OffsetSpec") -> int | None:
+        """Return the offset of a place, whether there is a message or not; None if that is a matter of time."""
+        if spec.offset is not None:
+            return spec.offset if spec.offset >= 0 else max(self.first_offset, self.next_offset + spec.offset)
+        named = {"first": self.first_offset, "last": self.last_chunk_offset, "next": self.next_offset}
+        return named.get(spec.name)
+
+    def timestamp_ms_of(self, spec: "OffsetSpec") -> int:
+        """Return the wall time that a place means."""
+        if spec.age_ms is not None:
+            return self.vhost.broker.clock.timestamp_ms - spec.age_ms
+        return spec.timestamp_ms or 0
+
+    def locate(self, spec: "OffsetSpec", done: "Callable[[int | BaseException], None]") -> None:
+        """Call `done` with the offset of a place; times may have to be looked up on disk."""
+        offset = self.offset_of(spec)
+        if offset is not None:
+            done(offset)
+        else:
+            self.find(self.timestamp_ms_of(spec), done)
 
     def find(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]") -> None:
         """Call `done` with the offset of the first chunk that is not older than a time; the next offset if all are."""

@@ -2,24 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pybroker.core.policy.age import age_ms_of
 from pybroker.core.policy.arguments import OFFSETS
+from pybroker.offset_spec import OffsetSpec
 
 OFFSET_ARGUMENT: Final = "x-stream-offset"
-
-
-class OffsetSpec(NamedTuple):
-    """The place to begin: `name` is first, last or next, or one of the others is set.
-
-    `offset` below 0 is that many messages before the end. `timestamp_ms` is wall time, `age_ms` a time before now.
-    """
-
-    name: str = ""
-    offset: int | None = None
-    timestamp_ms: int | None = None
-    age_ms: int | None = None
 
 
 def parse_offset(arguments: Mapping[str, Any]) -> OffsetSpec | None:

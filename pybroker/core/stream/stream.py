@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pybroker.core.policy.limits import QueueLimits
     from pybroker.core.queue.recover import Part, Returned
     from pybroker.core.stream.filter import Filters
-    from pybroker.core.stream.offset import OffsetSpec
     from pybroker.core.stream.pieces.piece import Piece
     from pybroker.entries_run import EntriesRun
+    from pybroker.offset_spec import OffsetSpec
     from pybroker.run import Run
     from pybroker.store.streams.chunk_log import ChunkLog
 
@@ -246,25 +246,17 @@ class Stream(StreamFacts):
     def attach(self, consumer: "Consumer", spec: "OffsetSpec", filters: "Filters | None" = None) -> None:
         """Have a new consumer begin there; called before it is added to `consumers`."""
         kind = ChunkReader if consumer.takes_chunks else Reader
-        reader = kind(self, consumer, self._begin(spec), filters)
+        offset = self.offset_of(spec)
+        reader = kind(self, consumer, None if offset is None else max(offset, self.first_offset), filters)
         self.streams.count_readers(consumer not in self.readers)
         self.readers[consumer] = reader
-        if reader.next_offset is None:
-            clock = self.vhost.broker.clock
-            age_ms = spec.age_ms
-            reader.find(clock.timestamp_ms - age_ms if age_ms is not None else spec.timestamp_ms or 0)
+        if offset is None:
+            reader.find(self.timestamp_ms_of(spec))
 
     def detach(self, consumer: "Consumer") -> None:
         """Forget where a consumer was, which stays and begins anew when it is attached again. Idempotent."""
         if self.readers.pop(consumer, None) is not None:
             self.streams.count_readers(-1)
-
-    def _begin(self, spec: "OffsetSpec") -> int | None:
-        """Return the offset where a consumer begins; None if that is a matter of time."""
-        if spec.offset is not None:
-            return max(spec.offset + (self.next_offset if spec.offset < 0 else 0), self.first_offset)
-        named = {"first": self.first_offset, "last": self.last_chunk_offset, "next": self.next_offset}
-        return named.get(spec.name)
 
     def wake_readers(self) -> None:
         """Have consumers served at the end of this turn, if there are any."""

@@ -1,22 +1,23 @@
 import pytest
 
-from pybroker.control.arguments.stream_places import NAMES, Place, parse_place
+from pybroker.control.arguments.stream_places import NAMES, parse_place
 from pybroker.control.spec import BadArguments
+from pybroker.offset_spec import OffsetSpec
 
 
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("first", Place("first")),
-        ("next", Place("next")),
-        ("0", Place(offset=0)),
-        ("-17", Place(offset=-17)),
-        ("9223372036854775807", Place(offset=(1 << 63) - 1)),
-        ("1h30m", Place(age_ms=5_400_000)),
-        ("7d", Place(age_ms=604_800_000)),
-        ("1970-01-02", Place(timestamp_ms=86_400_000)),
-        ("1970-01-01T01:00+01:00", Place(timestamp_ms=0)),
-        ("1970-01-01T00:00:01.500Z", Place(timestamp_ms=1_500)),
+        ("first", OffsetSpec("first")),
+        ("next", OffsetSpec("next")),
+        ("0", OffsetSpec(offset=0)),
+        ("-17", OffsetSpec(offset=-17)),
+        ("9223372036854775807", OffsetSpec(offset=(1 << 63) - 1)),
+        ("1h30m", OffsetSpec(age_ms=5_400_000)),
+        ("7d", OffsetSpec(age_ms=604_800_000)),
+        ("1970-01-02", OffsetSpec(timestamp_ms=86_400_000)),
+        ("1970-01-01T01:00+01:00", OffsetSpec(timestamp_ms=0)),
+        ("1970-01-01T00:00:01.500Z", OffsetSpec(timestamp_ms=1_500)),
     ],
 )
 def test_a_place_is_an_offset_a_name_or_a_time(text, place):

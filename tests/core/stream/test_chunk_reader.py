@@ -7,8 +7,8 @@ import pytest
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.routing.publish import names_of
 from pybroker.core.stream.conversion.conversion import Conversion
-from pybroker.core.stream.offset import OffsetSpec
 from pybroker.core.stream.pieces.piece import piece_of_entries
+from pybroker.offset_spec import OffsetSpec
 from pybroker.store.disk import DiskError
 from pybroker.store.streams.format import Chunk
 from pybroker.store.streams.memory import MemoryStreamLog

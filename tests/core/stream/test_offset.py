@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pybroker.core.stream.offset import OffsetSpec, parse_offset
+from pybroker.core.stream.offset import parse_offset
+from pybroker.offset_spec import OffsetSpec
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 
 from pybroker.content_view import body
 from pybroker.core.channel.receipt import NO_RECEIPT
-from pybroker.core.stream.offset import OffsetSpec
 from pybroker.entries_run import EntriesRun
+from pybroker.offset_spec import OffsetSpec
 from pybroker.store.disk import DiskError
 from tests.entries import batch, entries, entries_run
 

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.body_text import Body, decoded
 from pybroker.content_view import body_parts
 from pybroker.core.queue.browse.browsed import UNACKNOWLEDGED
 from pybroker.core.queue.browse.filter import as_text
 from pybroker.run import known_deliveries
+from pybroker.text.body_text import Body, decoded
 from pybroker.wire.properties import PROPERTIES
 from pybroker.wire.table import Array, Table
 

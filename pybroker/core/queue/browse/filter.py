@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.body_text import inflated_pieces
 from pybroker.content_view import body_parts, body_size, first_property_flags, property_octets
+from pybroker.text.body_text import inflated_pieces
 from pybroker.wire.properties import decode_properties, find_headers
 
 if TYPE_CHECKING:

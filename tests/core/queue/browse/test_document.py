@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from pybroker.body_text import DEPTH_MAX, decoded
 from pybroker.control import codec
 from pybroker.core.queue.browse.document import plain, time_text
+from pybroker.text.body_text import DEPTH_MAX, decoded
 from pybroker.wire.table import Array, Table
 
 JSON, TEXT = "application/json", "text/plain"

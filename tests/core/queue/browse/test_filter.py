@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pybroker import body_text
 from pybroker.core.queue.browse import filter as module
 from pybroker.core.queue.browse.browsed import Browsed
 from pybroker.core.queue.browse.filter import Filter, as_text
 from pybroker.run import PLAIN_ATTRIBUTES, Run
+from pybroker.text import body_text
 from tests.contents import NAMES, content
 
 

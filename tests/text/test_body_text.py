@@ -6,8 +6,8 @@ import zlib
 import pytest
 from hypothesis import given, strategies as st
 
-from pybroker import body_text as module
-from pybroker.body_text import inflated, inflated_pieces
+from pybroker.text import body_text as module
+from pybroker.text.body_text import inflated, inflated_pieces
 
 TEXT = b"hello, hello, hello"
 
