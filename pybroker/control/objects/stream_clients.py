@@ -86,7 +86,7 @@ PUBLISHERS: Final = _kind(
         "reference": lambda p: p.name,
         "published": lambda p: p.published,
         "confirmed": lambda p: p.confirmed,
-        "errored": lambda p: getattr(p, "refused", 0),
+        "errored": lambda p: p.refused,
     },
 )
 CONSUMERS: Final = _kind(

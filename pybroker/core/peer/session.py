@@ -202,6 +202,7 @@ class PeerSession(SessionState):
         self._log_end(reason)
         self.let_go(self.reason or reason)
         self.broker.totals.churn.count("connections_closed")
+        self.broker.totals.session_ended(self)
         if self.state is not State.HEADER:
             connection_events.connection_closed(self, self.reason or reason)
         self.broker.ends.notify_session(self)

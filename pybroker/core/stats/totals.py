@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 from pybroker.core.stats.traffic import Traffic
 
 if TYPE_CHECKING:
+    from pybroker.core.peer.session import PeerSession
     from pybroker.core.policy.limits import QueueLimits
     from pybroker.core.stats.message_sizes import MessageSizes
 
@@ -50,11 +51,21 @@ class Churn:
         setattr(self, name, getattr(self, name) + 1)
 
 
+class Ended:
+    """Messages of sessions of one protocol that are gone."""
+
+    __slots__ = ("delivered", "published")
+
+    def __init__(self) -> None:
+        self.published = self.delivered = 0
+
+
 class Totals:
     """Messages since the start, and what else the node counts.
 
     `received_confirm` are publishes that are to be confirmed or committed, `uncommitted` those whose transactions were
     not committed, and `refused` those that closed their channels. `publishers` are channels that have published.
+    `ended` has what sessions have counted that are gone, by protocol.
     """
 
     __slots__ = (
@@ -63,6 +74,7 @@ class Totals:
         "_traffics",
         "churn",
         "deaths",
+        "ended",
         "publishers",
         "received_confirm",
         "refused",
@@ -75,6 +87,7 @@ class Totals:
         self._gone = Traffic({})
         self.churn = Churn()
         self.deaths = {name: Deaths() for name in (DISABLED, AT_MOST_ONCE, AT_LEAST_ONCE)}
+        self.ended: dict[str, Ended] = {}
         self.publishers = self.received_confirm = self.refused = self.uncommitted = 0
 
     def add(self, traffic: Traffic) -> None:
@@ -100,6 +113,12 @@ class Totals:
         if limits.dead_letter_exchange is None:
             return self.deaths[DISABLED]
         return self.deaths[AT_LEAST_ONCE if limits.at_least_once else AT_MOST_ONCE]
+
+    def session_ended(self, session: "PeerSession") -> None:
+        """Keep what a session has counted that is gone."""
+        ended = self.ended.setdefault(session.protocol, Ended())
+        ended.published += session.published
+        ended.delivered += session.delivered
 
     def total(self, name: str) -> int:
         """Return a count of the virtual hosts, by its name in Traffic."""

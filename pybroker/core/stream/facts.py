@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.core.auth.users import User
+    from pybroker.core.channel.consumer import Consumer
     from pybroker.core.policy.limits import QueueLimits
     from pybroker.core.stream.pieces.pieces import Pieces
+    from pybroker.core.stream.reader import Reader
     from pybroker.core.stream.streams import Streams
     from pybroker.offset_spec import OffsetSpec
     from pybroker.run import Run
@@ -29,6 +31,7 @@ class StreamFacts(Queue):
     files: "ChunkLog"
     next_offset: int
     pieces: "Pieces"
+    readers: "dict[Consumer, Reader]"
 
     @property
     def streams(self) -> "Streams":
@@ -106,6 +109,11 @@ class StreamFacts(Queue):
             self.files.find_timestamp(timestamp_ms, done)
             return
         done(next((piece.offset for piece in pieces if piece.timestamp_ms >= timestamp_ms), self.next_offset))
+
+    @property
+    def max_lag(self) -> int:
+        """Return how many messages its slowest consumer has still to get; 0: it has none."""
+        return max([reader.lag for reader in self.readers.values()], default=0)
 
     @property
     def octets(self) -> int:

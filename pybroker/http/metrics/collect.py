@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import re2
 
-from pybroker.core.stats.metrics import DEAD_LETTER
+from pybroker.core.stats.metrics import DEAD_LETTER, GLOBAL
 from pybroker.http.metrics.families import (
     FAMILIES,
     GLOBAL_SERIES,
@@ -145,7 +145,8 @@ def _identity(document: Document, endpoint: str) -> Iterator[str]:
 def _of_node(document: Document) -> Iterator[str]:
     for series in NODE_FAMILIES.values():
         yield from _node_series(series, document, RABBITMQ)
-    yield from _node_series((*TOTALS, *GLOBAL_SERIES), document, RABBITMQ)
+    yield from _node_series(TOTALS, document, RABBITMQ)
+    yield from _by_protocol(document["global"])
     yield from _dead_letters(document["dead_letters"])
     for resource, name in ALARMS.items():
         is_set = int(resource in document["alarms"])
@@ -157,11 +158,20 @@ def _of_node(document: Document) -> Iterator[str]:
 
 def _node_series(series: Iterable[NodeSeries], document: Document, prefix: str) -> Iterator[str]:
     for one in series:
-        yield exposition.series(_named(one.name, prefix), one.type, one.help, [(one.labels, one.read(document))])
+        yield exposition.series(_named(one.name, prefix), one.type, one.help, [("", one.read(document))])
 
 
 def _named(name: str, prefix: str) -> str:
     return name if name.startswith(OURS) else prefix + name.removeprefix(RABBITMQ)
+
+
+def _by_protocol(counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Yield the global series, with a sample for each protocol that counts this."""
+    for name, series in GLOBAL_SERIES.items():
+        samples = [
+            (exposition.labels(protocol=protocol), known[name]) for protocol, known in counts.items() if name in known
+        ]
+        yield exposition.series(series, GLOBAL[name].type, GLOBAL[name].help, samples)
 
 
 def _dead_letters(by_strategy: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
@@ -211,12 +221,12 @@ def _objects(node: Node, families: Iterable[str], chosen: Filter, prefix: str, s
 
 def _rows(node: Node, noun: str, metrics: list[str], chosen: Filter) -> Iterator[tuple[str, list[Any]]]:
     """Yield labels and figures of each object that is chosen."""
-    matches = _matcher(chosen.queues) if noun == "queue" else None
+    matches = _matcher(chosen.queues) if noun in {"queue", "stream"} else None
     for row in node.rows("object_figures", noun=noun, metrics=metrics, vhosts=list(chosen.vhosts)):
-        if noun in {"queue", "exchange"}:
+        if noun in {"queue", "stream", "exchange"}:
             vhost, name, _, *values = row
             if matches is None or matches(name):
-                yield exposition.labels(vhost=vhost, **{noun: name}), values
+                yield exposition.labels(vhost=vhost, **{"queue" if noun == "stream" else noun: name}), values
         else:
             # RabbitMQ calls the process of a connection a channel, too.
             pid, *values = row

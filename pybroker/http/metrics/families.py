@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from pybroker.core.stats.metrics import CHANNEL, CONNECTION, EXCHANGE, GLOBAL, NODE, QUEUE, Metric
-from pybroker.text.exposition import labels
+from pybroker.core.stats.metrics import CHANNEL, CONNECTION, EXCHANGE, GLOBAL, NODE, QUEUE, STREAM, Metric
 
 # The answer of node_figures.
 Document = Mapping[str, Any]
@@ -19,6 +18,7 @@ RABBITMQ: Final = "rabbitmq_"
 OURS: Final = "pybroker_"
 METRICS: Final[Mapping[str, Mapping[str, Metric]]] = {
     "queue": QUEUE,
+    "stream": STREAM,
     "exchange": EXCHANGE,
     "channel": CHANNEL,
     "connection": CONNECTION,
@@ -28,13 +28,12 @@ UNITS: Final = {"ms": ("seconds", 0.001), "seconds": ("seconds", 1), "octets": (
 
 
 class NodeSeries(NamedTuple):
-    """A figure of the node, how to read it off the document, and labels in braces; None: it is unknown."""
+    """A figure of the node, and how to read it off the document; None: it is unknown."""
 
     name: str
     type: str
     help: str
     read: Callable[[Document], Any]
-    labels: str = ""
 
 
 class ObjectSeries(NamedTuple):
@@ -63,10 +62,6 @@ def _figure(name: str, metric: str, factor: float = 1) -> NodeSeries:
 def _read_figure(metric: str, factor: float, document: Document) -> Any:
     value = document["figures"][metric]
     return value if value is None or factor == 1 else value * factor
-
-
-def _read_global(name: str, document: Document) -> Any:
-    return document["global"][name]
 
 
 def _gauge(name: str, help_: str, read: Callable[[Document], Any]) -> NodeSeries:
@@ -112,18 +107,11 @@ NODE_FAMILIES: Final[Mapping[str, tuple[NodeSeries, ...]]] = {
 }
 # Of what there is now.
 TOTALS: Final = tuple(_figure(name, name) for name in ("connections", "channels", "consumers", "queues"))
-_PROTOCOL: Final = labels(protocol="amqp091")
-# RabbitMQ counts these by protocol.
-GLOBAL_SERIES: Final = tuple(
-    NodeSeries(
-        f"{RABBITMQ}global_messages_{name}_total" if metric.type == "counter" else f"{RABBITMQ}global_{name}",
-        metric.type,
-        metric.help,
-        partial(_read_global, name),
-        _PROTOCOL,
-    )
+# RabbitMQ counts these by protocol: the names of their series, by ours.
+GLOBAL_SERIES: Final = {
+    name: f"{RABBITMQ}global_messages_{name}_total" if metric.type == "counter" else f"{RABBITMQ}global_{name}"
     for name, metric in GLOBAL.items()
-)
+}
 
 OBJECT_FAMILIES: Final[Mapping[str, ObjectFamily]] = {
     "queue_coarse_metrics": _family(
@@ -160,6 +148,9 @@ OBJECT_FAMILIES: Final[Mapping[str, ObjectFamily]] = {
         ("queue_messages_redelivered_total", "redeliver", "redeliver"),
         ("queue_messages_acked_total", "ack", "ack"),
         ("queue_get_empty_total", "get_empty", "get_empty"),
+    ),
+    "stream_consumer_metrics": _family(
+        "stream", ("stream_consumer_max_offset_lag", "max_offset_lag", "stream_consumer_max_offset_lag")
     ),
     "exchange_metrics": _family(
         "exchange",

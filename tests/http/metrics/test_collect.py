@@ -5,6 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from pybroker.core.events.cause import BROKER
 from pybroker.http.metrics import collect
+from tests.stream_peer import StreamPeer
 
 # The series that Grafana's dashboard 10991 asks for, without those of Erlang's memory.
 # fmt: off
@@ -147,3 +148,36 @@ def test_categories_of_memory_add_up(node):
     found = samples(collect.memory_breakdown(node))
     octets = [value for (name, _), value in found.items() if name.startswith("rabbitmq_memory_")]
     assert sum(octets) == node.operator.daemon.memory[0]
+
+
+@pytest.fixture
+def streaming(world):
+    """Have a stream with three messages, which one client has read and another one has not, and one without clients."""
+    client = StreamPeer(world)
+    for name in ("s", "idle"):
+        client.create(name)
+    client.declare()
+    client.publish(b"a", b"b", b"c")
+    client.subscribe()
+    client.subscribe(subscription_id=2, credit=0)
+    return world
+
+
+@pytest.mark.usefixtures("streaming")
+def test_the_protocols_are_counted_apart(node):
+    found = samples(collect.aggregated(node))
+    for name, count in (("messages_received_total", 3), ("messages_delivered_total", 3), ("consumers", 2)):
+        by_protocol = {(("protocol", "amqp091"),): 0, (("protocol", "stream"),): count}
+        assert by_name(found, f"rabbitmq_global_{name}") == by_protocol
+    assert list(by_name(found, "rabbitmq_global_messages_get_empty_total")) == [(("protocol", "amqp091"),)]
+
+
+@pytest.mark.usefixtures("streaming")
+def test_consumers_of_streams_lag(node):
+    name = "stream_consumer_max_offset_lag"
+    labels = (("queue", "s"), ("vhost", "/"))
+    assert by_name(samples(collect.aggregated(node)), f"rabbitmq_{name}") == {(): 3}
+    assert by_name(samples(collect.per_object(node, 1_000)), f"rabbitmq_{name}") == {labels: 3}
+    for chosen, count in ((collect.Filter(), 1), (collect.Filter(("other",)), 0), (collect.Filter(queues="^i"), 0)):
+        found = samples(collect.detailed(node, ["stream_consumer_metrics"], chosen, 1_000))
+        assert len(by_name(found, f"rabbitmq_detailed_{name}")) == count

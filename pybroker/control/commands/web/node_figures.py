@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 from pybroker.control.commands.monitoring import memory_breakdown
 from pybroker.control.spec import Arg, Command, Node
 from pybroker.core.broker import CLUSTER_ID
-from pybroker.core.stats.metrics import DEAD_LETTER, GLOBAL, NODE
+from pybroker.core.stats.metrics import DEAD_LETTER, GLOBAL, GLOBAL_STREAM, NODE
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
 
@@ -28,7 +28,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     broker, settings = node.broker, node.broker.settings
     sizes = broker.message_sizes
     read: dict[Any, Any] = {}
-    for metric in (*NODE.values(), *GLOBAL.values()):
+    for metric in (*NODE.values(), *GLOBAL.values(), *GLOBAL_STREAM.values()):
         if metric.read not in read:
             read[metric.read] = metric.read(broker)
             node.pause(0)
@@ -41,7 +41,10 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         "python": ".".join(map(str, sys.version_info[:3])),
         "uptime_ms": broker.clock.now_ms - broker.started_ms,
         "figures": {name: read[metric.read] for name, metric in NODE.items()},
-        "global": {name: read[metric.read] for name, metric in GLOBAL.items()},
+        "global": {
+            protocol: {name: read[metric.read] for name, metric in table.items()}
+            for protocol, table in (("amqp091", GLOBAL), ("stream", GLOBAL_STREAM))
+        },
         "dead_letters": {
             strategy: {name: metric.read(deaths) for name, metric in DEAD_LETTER.items()}
             for strategy, deaths in broker.totals.deaths.items()

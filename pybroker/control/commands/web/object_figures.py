@@ -1,11 +1,11 @@
-"""object_figures: metrics of all queues, exchanges, connections or channels, a row each, or their sums."""
+"""object_figures: metrics of all queues, streams, exchanges, connections or channels, a row each, or their sums."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from pybroker.control.spec import EX_DATAERR, Arg, BadArguments, Command, Node
-from pybroker.core.stats.metrics import CHANNEL, CONNECTION, EXCHANGE, QUEUE, Metric
+from pybroker.core.stats.metrics import CHANNEL, CONNECTION, EXCHANGE, QUEUE, STREAM, Metric
 from pybroker.listing import as_they_were
 
 if TYPE_CHECKING:
@@ -42,6 +42,13 @@ def _is_idle(queue: "Queue") -> bool:
     return not (queue.messages or queue.consumer_count or queue.delayed)
 
 
+def _streams(broker: "Broker", vhosts: tuple[str, ...]) -> Iterator[Any]:
+    """Yield the streams that have consumers."""
+    for stream in as_they_were(broker.streams.known):
+        if stream.readers and (not vhosts or stream.vhost.name in vhosts):
+            yield stream
+
+
 def _exchanges(broker: "Broker", vhosts: tuple[str, ...]) -> Iterator[Any]:
     return _of_vhosts("exchanges", broker, vhosts)
 
@@ -59,6 +66,7 @@ def _channels(broker: "Broker", vhosts: tuple[str, ...]) -> Iterator[Any]:
 
 NOUNS: Final[Mapping[str, Noun]] = {
     "queue": Noun(_queues, lambda q: (q.vhost.name, q.name, q.type), QUEUE, _is_idle),
+    "stream": Noun(_streams, lambda s: (s.vhost.name, s.name, s.type), STREAM),
     "exchange": Noun(_exchanges, lambda x: (x.vhost.name, x.name, x.TYPE), EXCHANGE),
     "connection": Noun(_connections, lambda s: (s.pid,), CONNECTION),
     "channel": Noun(_channels, lambda c: (c.pid,), CHANNEL),

@@ -8,8 +8,8 @@ noun that it reads.
 from pybroker.core.stats.metrics.client import CHANNEL, CONNECTION, CONSUMER
 from pybroker.core.stats.metrics.exchange import EXCHANGE
 from pybroker.core.stats.metrics.metric import Metric, sampled
-from pybroker.core.stats.metrics.node import DEAD_LETTER, GLOBAL, NODE, VHOST
-from pybroker.core.stats.metrics.queue import QUEUE
+from pybroker.core.stats.metrics.node import DEAD_LETTER, GLOBAL, GLOBAL_STREAM, NODE, VHOST
+from pybroker.core.stats.metrics.queue import QUEUE, STREAM
 
 __all__ = (
     "CHANNEL",
@@ -18,8 +18,10 @@ __all__ = (
     "DEAD_LETTER",
     "EXCHANGE",
     "GLOBAL",
+    "GLOBAL_STREAM",
     "NODE",
     "QUEUE",
+    "STREAM",
     "VHOST",
     "Metric",
     "sampled",

@@ -37,8 +37,29 @@ def _traffic(traffic_of: Callable[[Any], Any], *names: str) -> Iterator[Metric]:
         yield counter(name, _TRAFFIC[name][1], unit, partial(_total, traffic_of, name))
 
 
+# The protocol, by its name.
+STREAM: Final = "stream"
+
 # Of a virtual host.
 VHOST: Final = by_name(*_traffic(lambda v: v.traffic))
+
+
+def _streaming(broker: Any) -> list[Any]:
+    """Return the sessions of the stream protocol."""
+    return [session for session in broker.sessions.values() if session.protocol == STREAM]
+
+
+def _streamed(count: str, broker: Any) -> int:
+    """Return what sessions of the stream protocol have counted, also those that are gone."""
+    ended = broker.totals.ended.get(STREAM)
+    total: int = sum([getattr(session, count) for session in _streaming(broker)])
+    return total + (0 if ended is None else getattr(ended, count))
+
+
+def _not_streamed(read: Callable[[Any], int], count: str) -> Callable[[Any], int]:
+    """Return a reader of what a count of the node has from other protocols."""
+    return lambda broker: read(broker) - _streamed(count, broker)
+
 
 # Of the node; a reader gets the broker.
 NODE: Final = by_name(
@@ -113,6 +134,12 @@ NODE: Final = by_name(
         lambda b: b.totals.total("dropped"),
         "unroutable_total",
     ),
+    gauge(
+        "stream_consumer_max_offset_lag",
+        "messages that the slowest consumer of any stream has still to get",
+        "messages",
+        lambda b: max([stream.max_lag for stream in b.streams.known if stream.readers], default=0),
+    ),
     *_traffic(lambda b: b.totals, "deliver", "deliver_no_ack", "get", "get_no_ack", "get_empty", "redeliver"),
     counter("connections_opened", "connections opened", "connections", lambda b: b.totals.churn.connections_opened),
     counter(
@@ -130,23 +157,31 @@ NODE: Final = by_name(
 
 # Of the node and the protocol AMQP 0-9-1, as RabbitMQ's global counters have them; a reader gets the broker.
 GLOBAL: Final = by_name(
-    counter("received", "messages received from publishers", "messages", lambda b: b.totals.received),
+    counter(
+        "received",
+        "messages received from publishers",
+        "messages",
+        _not_streamed(lambda b: b.totals.received, "published"),
+    ),
     counter(
         "received_confirm",
         "messages received from publishers that expect confirms, or in transactions",
         "messages",
-        lambda b: b.totals.received_confirm,
+        _not_streamed(lambda b: b.totals.received_confirm, "published"),
     ),
-    counter("routed", "messages routed to queues, one for each queue", "messages", lambda b: b.totals.routed),
+    counter(
+        "routed",
+        "messages routed to queues, one for each queue",
+        "messages",
+        _not_streamed(lambda b: b.totals.routed, "published"),
+    ),
     *(
         counter(name, _TRAFFIC[known][1], "fetches" if known == "get_empty" else "messages", NODE[known].read)
         for name, known in (
             ("confirmed", "confirm"),
             ("unroutable_dropped", "drop_unroutable"),
             ("unroutable_returned", "return_unroutable"),
-            ("delivered", "deliver_get"),
             ("delivered_consume_auto_ack", "deliver_no_ack"),
-            ("delivered_consume_manual_ack", "deliver"),
             ("delivered_get_auto_ack", "get_no_ack"),
             ("delivered_get_manual_ack", "get"),
             ("get_empty", "get_empty"),
@@ -154,8 +189,37 @@ GLOBAL: Final = by_name(
             ("acknowledged", "ack"),
         )
     ),
-    gauge("publishers", "open channels that have published", "channels", NODE["publishers"].read),
-    gauge("consumers", "consumers", "consumers", NODE["consumers"].read),
+    *(
+        counter(name, _TRAFFIC[known][1], "messages", _not_streamed(NODE[known].read, "delivered"))
+        for name, known in (("delivered", "deliver_get"), ("delivered_consume_manual_ack", "deliver"))
+    ),
+    gauge(
+        "publishers",
+        "open channels that have published",
+        "channels",
+        lambda b: b.totals.publishers - sum([bool(session.channel.publishers) for session in _streaming(b)]),
+    ),
+    gauge(
+        "consumers",
+        "consumers",
+        "consumers",
+        lambda b: NODE["consumers"].read(b) - sum([session.consumers for session in _streaming(b)]),
+    ),
+)
+
+# Of the node and the stream protocol, under the same names.
+GLOBAL_STREAM: Final = by_name(
+    *(
+        counter(name, GLOBAL[name].help, "messages", partial(_streamed, count))
+        for name, count in (("received", "published"), ("received_confirm", "published"), ("delivered", "delivered"))
+    ),
+    gauge(
+        "publishers",
+        "publishers",
+        "channels",
+        lambda b: sum([len(session.channel.publishers) for session in _streaming(b)]),
+    ),
+    gauge("consumers", "consumers", "consumers", lambda b: sum([session.consumers for session in _streaming(b)])),
 )
 
 # Of the node's dead letters by what queues do with them: a reader gets the broker's `totals.deaths` of a strategy.

@@ -230,3 +230,14 @@ QUEUE: Final = by_name(
         lambda q: q.vhost.broker.rates.time_to_full_s(q),
     ),
 )
+
+# Of a stream with consumers.
+STREAM: Final = by_name(
+    # Differs from RabbitMQ: there, only consumers of the stream protocol count.
+    gauge(
+        "max_offset_lag",
+        "messages that the slowest consumer of a stream has still to get",
+        "messages",
+        lambda s: s.max_lag,
+    )
+)

@@ -14,6 +14,8 @@ TABLES = {
     "vhost": metrics.VHOST,
     "node": metrics.NODE,
     "global": metrics.GLOBAL,
+    "global stream": metrics.GLOBAL_STREAM,
+    "stream": metrics.STREAM,
     "dead letters": metrics.DEAD_LETTER,
 }
 
@@ -25,6 +27,7 @@ def nouns():
     peer.declare("q")
     peer.declare("r")
     peer.call(Basic.Consume(queue="r", consumer_tag="c"))
+    peer.declare("s", {"x-queue-type": "stream"}, durable=True)
     return {
         "queue": world.vhost.queues["q"],
         "exchange": world.vhost.exchanges[""],
@@ -34,6 +37,8 @@ def nouns():
         "vhost": world.vhost,
         "node": world.broker,
         "global": world.broker,
+        "global stream": world.broker,
+        "stream": world.vhost.queues["s"],
         "dead letters": world.broker.totals.deaths["disabled"],
         "peer": peer,
     }

@@ -1,7 +1,8 @@
 """Figures of a queue."""
 
-from pybroker.core.stats.metrics import QUEUE
+from pybroker.core.stats.metrics import QUEUE, STREAM
 from tests.fakes import Basic, World
+from tests.stream_peer import StreamPeer
 
 
 def test_what_happened_to_a_queue_can_be_read_off_it():
@@ -33,3 +34,18 @@ def test_gets_are_counted_by_what_they_asked_for_and_found():
     queue = world.vhost.queues["q"]
     names = ("get", "get_no_ack", "get_empty", "deliver", "deliver_get")
     assert [1, 1, 3, 0, 2] == [QUEUE[name].read(queue) for name in names]
+
+
+def test_a_stream_lags_as_its_slowest_consumer():
+    world = World()
+    client = StreamPeer(world)
+    client.create()
+    stream = world.vhost.queues["s"]
+    client.declare()
+    client.publish(b"a", b"b", b"c")
+    lag = STREAM["max_offset_lag"].read
+    assert 0 == lag(stream)
+    client.subscribe()
+    assert 0 == lag(stream)
+    client.subscribe(subscription_id=2, credit=0)
+    assert 3 == lag(stream)
