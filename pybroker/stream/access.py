@@ -1,6 +1,6 @@
 """Finding streams for a user, in RabbitMQ's order: first whether it may, then whether there is one."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pybroker.core.auth.permissions import READ, WRITE, granted
 from pybroker.core.stream.stream import Stream
@@ -9,6 +9,9 @@ from pybroker.wire.stream.codes import Code
 
 if TYPE_CHECKING:
     from pybroker.stream.session import StreamSession
+
+# Of streams, exchanges and routing keys: a shortstr (AMQP §4.2.5.3).
+NAME_OCTETS_MAX: Final = 255
 
 
 def may(session: "StreamSession", permission: str, name: str) -> bool:
@@ -27,6 +30,13 @@ def check(session: "StreamSession", permission: str, name: str) -> None:
     """Refuse what the user may not do."""
     if not may(session, permission, name):
         raise Refused(Code.ACCESS_REFUSED)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that nothing new may have."""
+    # Differs from RabbitMQ: it takes longer names, which AMQP 0-9-1 has no room for.
+    if not name or name.startswith("amq.") or len(name.encode()) > NAME_OCTETS_MAX:
+        raise Refused(Code.PRECONDITION_FAILED)
 
 
 def find_stream(session: "StreamSession", name: str) -> "Stream | None":

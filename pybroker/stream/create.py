@@ -1,5 +1,6 @@
 """Streams that clients create and delete: answered when that is on disk."""
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.auth.access import strip_line_ends
@@ -8,7 +9,7 @@ from pybroker.core.events.cause import by_client
 from pybroker.core.policy.arguments import FILTER_SIZE, QUEUE_TYPE, SEGMENT_SIZE
 from pybroker.core.stream.make import STREAM
 from pybroker.core.topology.queue_declare import QueueProperties, check_queue_declare, create_queue
-from pybroker.stream.access import check, stream_of
+from pybroker.stream.access import check, check_name, stream_of
 from pybroker.stream.refused import Refused
 from pybroker.wire.stream.codes import Code
 from pybroker.wire.stream.frame import response
@@ -28,6 +29,7 @@ _NUMBERS: Final = {
     "stream-filter-size-bytes": FILTER_SIZE,
 }
 _TEXTS: Final = {"max-age": "x-max-age", "queue-leader-locator": "x-queue-leader-locator"}
+_NUMBER: Final = re.compile("-?[0-9]{1,19}")
 _NUMBER_MAX: Final = 1 << 63
 
 
@@ -36,8 +38,7 @@ def create_stream(session: "StreamSession", command: "commands.CreateStream") ->
     vhost, user = session.vhost, session.user
     assert vhost is not None
     name = strip_line_ends(command.stream)
-    if not name or name.startswith("amq."):
-        raise Refused(Code.PRECONDITION_FAILED)
+    check_name(name)
     check(session, CONFIGURE, name)
     asked = QueueProperties(durable=True, exclusive=False, auto_delete=False, arguments=arguments_of(command.arguments))
     name, existing = check_queue_declare(vhost, user, session, name, asked)
@@ -53,7 +54,7 @@ def arguments_of(given: "Mapping[str, str]") -> Table:
     for key, value in given.items():
         if key in _NUMBERS:
             # Differs from RabbitMQ: a number that is none ends the connection there.
-            if not value.lstrip("-").isdecimal() or abs(int(value)) >= _NUMBER_MAX:
+            if _NUMBER.fullmatch(value) is None or abs(int(value)) >= _NUMBER_MAX:
                 raise Refused(Code.PRECONDITION_FAILED)
             arguments[_NUMBERS[key]] = int(value)
         elif key in _TEXTS:

@@ -9,7 +9,7 @@ from pybroker.core.routing.partitions import partitions as find_partitions
 from pybroker.core.routing.router import route as find_queues
 from pybroker.core.stream.stream import Stream
 from pybroker.core.topology.super_stream import AlreadyThereError, check_delete
-from pybroker.stream.access import check, may, may_use
+from pybroker.stream.access import NAME_OCTETS_MAX, check, check_name, may, may_use
 from pybroker.stream.create import arguments_of
 from pybroker.stream.refused import Refused
 from pybroker.wire.stream.codes import Code
@@ -58,8 +58,11 @@ def create_super_stream(session: "StreamSession", command: "commands.CreateSuper
     """Make a super stream, all of it or nothing."""
     vhost = session.vhost
     assert vhost is not None
+    for name in (command.super_stream, *command.partitions):
+        check_name(name)
     check(session, CONFIGURE, command.super_stream)
-    if len(command.partitions) != len(command.binding_keys):
+    longest = max([len(key.encode()) for key in command.binding_keys], default=0)
+    if len(command.partitions) != len(command.binding_keys) or longest > NAME_OCTETS_MAX:
         raise Refused(Code.PRECONDITION_FAILED)
     wanted = [*zip(command.partitions, command.binding_keys, strict=True)]
     make = partial(vhost.create_super_stream, session.user, command.super_stream, wanted)
