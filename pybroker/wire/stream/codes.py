@@ -66,13 +66,16 @@ class Code(IntEnum):
 
 
 class OffsetType(IntEnum):
-    """Types of places to begin; the last two are followed by a value."""
+    """Types of places to begin; those of VALUED are followed by a value."""
 
     FIRST = 1
     LAST = 2
     NEXT = 3
     OFFSET = 4
     TIMESTAMP = 5
+
+
+VALUED: Final = frozenset({OffsetType.OFFSET, OffsetType.TIMESTAMP})
 
 
 RESPONSE: Final = 0x8000

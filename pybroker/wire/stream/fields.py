@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from pybroker.wire.stream.codes import OffsetType
+from pybroker.wire.stream.codes import VALUED, OffsetType
 from pybroker.wire.stream.frame import MalformedFrameError
 
 # The length of octets that are not there.
@@ -43,6 +43,10 @@ class Reader:
     def at_end(self) -> bool:
         """Tell whether nothing is left."""
         return self._at >= self._stop
+
+    def skip(self) -> None:
+        """Leave out what is left."""
+        self._at = self._stop
 
     def octets(self, octets: int) -> bytes:
         """Return the next octets. Raises MalformedFrameError if the frame ends before."""
@@ -150,7 +154,11 @@ def _read_resumed(reader: Reader) -> Offset | None:
     if reader.at_end:
         return None
     kind = reader.number(_I16)
-    return None if not kind else _offset_of(OffsetType(kind), reader)
+    resumed = _offset_of(OffsetType(kind), reader) if kind else None
+    if resumed is None or resumed.type not in VALUED:
+        # Some clients, such as rstream, send a value with every type; RabbitMQ does not look at it either.
+        reader.skip()
+    return resumed
 
 
 def _write_resumed(offset: Offset | None) -> bytes:

@@ -3,7 +3,7 @@
 import pytest
 
 from pybroker.wire.stream import commands
-from pybroker.wire.stream.codes import OffsetType
+from pybroker.wire.stream.codes import VALUED, OffsetType
 from pybroker.wire.stream.commands import COMMANDS, decode
 from pybroker.wire.stream.fields import Offset, Versions
 from pybroker.wire.stream.frame import Frame, MalformedFrameError, frame, split_frame
@@ -53,6 +53,12 @@ def test_there_is_a_sample_of_each():
 def test_a_peer_may_leave_the_place_to_the_subscription():
     answer = commands.ConsumerUpdated(1, 1, None)
     assert answer == decoded(answer.octets) == decoded(frame(answer.key, answer.octets[8:-2]))
+
+
+@pytest.mark.parametrize("begin", [None, *(Offset(each) for each in OffsetType if each not in VALUED)])
+def test_a_value_that_means_nothing_may_follow_the_place(begin):
+    answer = commands.ConsumerUpdated(1, 1, begin)
+    assert answer == decoded(frame(answer.key, answer.octets[8:] + bytes(8)))
 
 
 def test_a_member_of_a_group_is_asked():
