@@ -247,6 +247,10 @@ class Stream(StreamFacts):
         """Have a new consumer begin there; called before it is added to `consumers`."""
         kind = ChunkReader if consumer.takes_chunks else Reader
         offset = self.offset_of(spec)
+        if spec.name == "next":
+            # Messages published before are not new, though they may not be committed yet.
+            self.pieces.seal()
+            offset = self.end_offset
         reader = kind(self, consumer, None if offset is None else max(offset, self.first_offset), filters)
         self.streams.count_readers(consumer not in self.readers)
         self.readers[consumer] = reader

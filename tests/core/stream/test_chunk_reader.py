@@ -16,6 +16,7 @@ from pybroker.wire.amqp10.to_content import framed
 from tests.amqp10 import content_of
 from tests.core.stream.runs import bodies_run
 from tests.core.stream.test_reader import Sink
+from tests.core.stream.test_streams import Gated
 from tests.entries import bodies_of, entries_run
 
 
@@ -219,3 +220,13 @@ def test_many_readers_do_not_read_ahead(world, slow, attach, monkeypatch):
     slow.consumer_left(None)
     world.advance(1_000)
     assert world.broker.streams.shared_reads.octets == 0
+
+
+def test_next_is_behind_what_is_not_committed_yet(world, stream, attach):
+    world.broker.log = Gated()
+    publish(stream, b"0", b"1")
+    sink = attach(stream, OffsetSpec("next"))
+    publish(stream, b"2")
+    world.broker.log_completed(1)
+    world.run()
+    assert got(sink) == [(2, b"2")]

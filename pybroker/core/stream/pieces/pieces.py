@@ -27,13 +27,14 @@ class Pieces:
     The stream's files have all below the offset `moved_to`.
     """
 
-    __slots__ = ("_count", "_growing", "_pieces", "pending")
+    __slots__ = ("_count", "_growing", "_pieces", "_sealed", "pending")
 
     def __init__(self, count: "Callable[[int, int], None]") -> None:
         self._pieces: list[Piece] = []
         self._count = count
         self.pending = 0
         self._growing: tuple[Run | None, int] = (None, 0)  # the run of the last piece, and how far that has it
+        self._sealed: Piece | None = None
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -71,6 +72,10 @@ class Pieces:
 
     # -- in ------------------------------------------------------------------------------------------------------------
 
+    def seal(self) -> None:
+        """Extend the last one no more: a consumer begins behind it, and stream clients get pieces whole."""
+        self._sealed = self._pieces[-1] if self._pieces else None
+
     def grow(self, run: "Run", indexes: range, position: int) -> bool:
         """Extend the last one, if these messages follow there and nobody can have seen it; tell whether that was so."""
         last, stop = self._growing
@@ -81,6 +86,7 @@ class Pieces:
             last is not run
             or stop != indexes.start
             or piece is None
+            or piece is self._sealed
             or not position
             or piece.position != position
             or piece.run is None
@@ -100,7 +106,7 @@ class Pieces:
         self._growing = None, 0
         pieces = self._pieces
         piece = pieces[-1] if pieces else None
-        if piece is None or not position or piece.position != position:
+        if piece is None or piece is self._sealed or not position or piece.position != position:
             return False
         mine = piece.run
         if (
