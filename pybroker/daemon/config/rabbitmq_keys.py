@@ -212,6 +212,9 @@ def find_classic_reason(key: str) -> str | None:
 
 def find_application_reason(name: str) -> str | None:
     """Return why the settings of an application beside rabbit are not taken, None for one that nobody knows."""
+    if name == "rabbitmq_stream":
+        keys = "write keys such as stream.listeners.tcp.1 into a file in conf.d"
+        return f"a part of RabbitMQ that is taken in the newer form only: {keys}"
     if name.startswith("rabbitmq_") or name in {"amqp_client", "oauth2_client"}:
         return _PLUGIN.replace("a key", "a part", 1)
     if name in _MACHINE:

@@ -81,6 +81,7 @@ def test_a_setting_that_nobody_knows_has_no_reason():
     ("application", "words"),
     [
         ("rabbitmq_shovel", "plugin"),
+        ("rabbitmq_stream", "newer form"),
         ("amqp_client", "plugin"),
         ("kernel", "Erlang VM"),
         ("lager", "Erlang VM"),
