@@ -98,8 +98,12 @@ class StreamSession(PeerSession):
             if self.state is not State.CLOSING:
                 self.finish(text)
             return
-        code = Code.OK if reply_code == 320 else Code.INTERNAL_ERROR
-        self._send_close(code, f"CONNECTION_FORCED - {text}" if reply_code == 320 else text)
+        if reply_code != 320:
+            self._send_close(Code.INTERNAL_ERROR, text)
+            return
+        self._send_close(Code.OK, f"CONNECTION_FORCED - {text}")
+        # RabbitMQ only closes the socket: not all clients answer, and they look whether the connection is gone.
+        self.finish(text)
 
     def _send_close(self, code: Code, text: str) -> None:
         self.let_go(text)
