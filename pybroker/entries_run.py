@@ -31,6 +31,11 @@ EPOCH: Final = 1
 _NAMES: Final = Names("", "", b"\0\0\xce")
 
 
+def pack_head(entries: int, count: int, timestamp_ms: int, first_offset: int, crc: int, octets: int) -> bytes:
+    """Return the head of a chunk with `count` messages in so many entries, of which `crc` and `octets` are."""
+    return HEAD.pack(HEAD_MAGIC, 0, entries, count, timestamp_ms, EPOCH, first_offset, crc, octets, 0, 0)
+
+
 class EntriesRun(Run):
     """`count` messages in `entries` entries; `blocks`, put together, are their octets, of which there are `octets`.
 
@@ -86,19 +91,7 @@ class EntriesRun(Run):
     @property
     def head(self) -> bytes:
         """Return the head of the chunk: what clients get is this, and the data."""
-        return HEAD.pack(
-            HEAD_MAGIC,
-            0,
-            self.entries,
-            self.count,
-            self.timestamp_ms,
-            EPOCH,
-            self.first_seq,
-            self.crc,
-            self.octets,
-            0,
-            0,
-        )
+        return pack_head(self.entries, self.count, self.timestamp_ms, self.first_seq, self.crc, self.octets)
 
     @property
     def data(self) -> bytes:

@@ -50,7 +50,7 @@ class Unready(Exception):
         self._session = session
         session.stop_reading(self._cause)
 
-    def is_over(self) -> None:
+    def resume(self) -> None:
         """Have the request read once more."""
         if self._session is not None:
             self._session.resume_reading(self._cause)

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 def ready(stream: "Stream") -> "Tracking":
     """Return the tracking of a stream. Raises Unready: it is being read back."""
     unready = Unready()
-    called: list[bool] = []
+    is_ready: list[bool] = []
 
-    def is_ready() -> None:
-        called.append(True)
-        unready.is_over()
+    def note_ready() -> None:
+        is_ready.append(True)
+        unready.resume()
 
-    stream.tracking.when_ready(is_ready)
-    if not called:
+    stream.tracking.when_ready(note_ready)
+    if not is_ready:
         raise unready
     return stream.tracking

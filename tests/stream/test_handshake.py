@@ -8,13 +8,13 @@ from pybroker.core.auth.password import SHA256
 from pybroker.tls_facts import TlsFacts
 from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import Code
-from pybroker.wire.stream.fields import FORMS, Reader, Versions
+from pybroker.wire.stream.fields import FORMS, FieldReader, Versions
 from tests.fakes import World
 from tests.stream_peer import StreamPeer
 
 
 def pairs(content: bytes) -> dict[str, str]:
-    return FORMS["arguments"][0](Reader(content, 0, len(content)))
+    return FORMS["arguments"][0](FieldReader(content, 0, len(content)))
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_another_protocol_is_named_in_the_log(stranger, caplog, octets, name):
 
 def test_versions_are_exchanged(peer):
     answer = peer.call(commands.ExchangeCommandVersions, (Versions(8, 1, 2),))
-    told = {each.key: each for each in FORMS["versions"][0](Reader(answer.content, 0, len(answer.content)))}
+    told = {each.key: each for each in FORMS["versions"][0](FieldReader(answer.content, 0, len(answer.content)))}
     assert Versions(2, 1, 2) == told[2]
     assert told.keys() >= {26, 29, 30}
     assert peer.session.knows_committed

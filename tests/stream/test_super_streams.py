@@ -4,7 +4,7 @@ import pytest
 
 from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import Code
-from pybroker.wire.stream.fields import FORMS, Reader
+from pybroker.wire.stream.fields import FORMS, FieldReader
 from tests.fakes import Exchange, Queue
 
 
@@ -25,7 +25,7 @@ def orders(world, peer):
 
 def names(answer) -> tuple[str, ...]:
     assert Code.OK == answer.code
-    return FORMS["streams"][0](Reader(answer.content, 0, len(answer.content)))
+    return FORMS["streams"][0](FieldReader(answer.content, 0, len(answer.content)))
 
 
 def test_partitions_are_in_their_order(orders):

@@ -6,7 +6,7 @@ from pybroker.core.auth.permissions import READ, check
 from pybroker.core.queue.browse.peek import Wish, wanted_of
 from pybroker.core.queue.queue import Queue
 from pybroker.core.stream.browse import browse
-from pybroker.core.stream.reading import Wanted, documents
+from pybroker.core.stream.documents import Wanted, documents
 from pybroker.core.stream.streams import segment_octets
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from zlib import crc32
 
 from google_crc32c import extend, value
 
-from pybroker.entries_run import EPOCH, HEAD, HEAD_MAGIC, EntriesRun
+from pybroker.entries_run import HEAD, EntriesRun, pack_head
 from pybroker.store.format import RECORD_OCTETS, FormatError, check_version, decode_publish, publish
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ _MAYBE_AT: Final = 8
 class Chunk(NamedTuple):
     """A run inside a stream: its `first_seq` is an offset.
 
-    `last_seq` is the journal's seq of its last message; `timestamp_ms` is wall time, and never less than that of the
-    chunk before.
+    `last_seq` is the seq that its last message has in the node's log; `timestamp_ms` is wall time, and never less than
+    that of the chunk before.
     """
 
     run: "Run"
@@ -220,7 +220,7 @@ def decode_chunk(front: Front, data: bytes) -> "Run":
 
 
 def _head(entries: int, count: int, timestamp_ms: int, first_offset: int, data: "bytes | memoryview[int]") -> bytes:
-    return HEAD.pack(HEAD_MAGIC, 0, entries, count, timestamp_ms, EPOCH, first_offset, crc32(data), len(data), 0, 0)
+    return pack_head(entries, count, timestamp_ms, first_offset, crc32(data), len(data))
 
 
 def _front(kind: int, flags: int, last_seq: int, head: bytes, octets: int, seed: int) -> bytes:

@@ -78,6 +78,7 @@ class OffsetType(IntEnum):
 VALUED: Final = frozenset({OffsetType.OFFSET, OffsetType.TIMESTAMP})
 
 
+# The highest bit of a key: the frame is a response.
 RESPONSE: Final = 0x8000
 VERSION_1: Final = 1
 VERSION_2: Final = 2

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar, Final
 
 from pybroker.wire.stream.codes import RESPONSE, VERSION_1, Key
-from pybroker.wire.stream.fields import FORMS, Offset, Reader, Versions
+from pybroker.wire.stream.fields import FORMS, FieldReader, Offset, Versions
 from pybroker.wire.stream.frame import Frame, MalformedFrameError, frame
 
 
@@ -299,7 +299,7 @@ def decode(buffer: bytes, found: Frame) -> Command:
     made = COMMANDS.get(key)
     if made is None or found.version != VERSION_1:
         raise MalformedFrameError(f"command {found.key} of version {found.version}")
-    reader = Reader(buffer, found.start, found.stop)
+    reader = FieldReader(buffer, found.start, found.stop)
     try:
         values = [read(reader) for read in _LAYOUTS[key]]
     except ValueError as error:

@@ -1,6 +1,12 @@
-"""Fields of the stream protocol's commands: numbers, texts, lists, properties, one behind the other.
+"""Fields of the stream protocol's commands, one behind the other; numbers are big-endian.
 
-Lists are read to the end of the frame, whatever number they say they have, as RabbitMQ does.
+    text      length u16 | UTF-8
+    octets    length u32, 0xFFFFFFFF for none | octets
+    list      number u32 | items: texts, or pairs of texts, or key, first and last version, u16 each
+    offset    type u16 | value u64 of type OFFSET, milliseconds i64 of type TIMESTAMP, none of the others
+
+Lists are read to the end of the frame, whatever number they say they have, as RabbitMQ does; but for those of texts
+behind which another field comes.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +35,7 @@ class Versions(NamedTuple):
     last: int
 
 
-class Reader:
+class FieldReader:
     """Takes fields out of a frame."""
 
     __slots__ = ("_at", "_buffer", "_stop")
@@ -69,7 +75,7 @@ class Reader:
 _U8, _U16, _U32, _U64, _I16, _I64 = map(Struct, (">B", ">H", ">L", ">Q", ">h", ">q"))
 
 
-def _number(form: Struct) -> tuple[Callable[[Reader], int], Callable[[int], bytes]]:
+def _number(form: Struct) -> tuple[Callable[[FieldReader], int], Callable[[int], bytes]]:
     return lambda reader: reader.number(form), form.pack
 
 
@@ -101,7 +107,7 @@ def versions_octets(known: "Iterable[Versions]") -> bytes:
     return _U32.pack(len(written)) + b"".join(written)
 
 
-def _read_texts(reader: Reader) -> tuple[str, ...]:
+def _read_texts(reader: FieldReader) -> tuple[str, ...]:
     reader.number(_U32)
     found = []
     while not reader.at_end:
@@ -109,7 +115,7 @@ def _read_texts(reader: Reader) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _read_pairs(reader: Reader) -> dict[str, str]:
+def _read_pairs(reader: FieldReader) -> dict[str, str]:
     reader.number(_U32)
     found = {}
     while not reader.at_end:
@@ -118,7 +124,7 @@ def _read_pairs(reader: Reader) -> dict[str, str]:
     return found
 
 
-def _read_more_pairs(reader: Reader) -> dict[str, str]:
+def _read_more_pairs(reader: FieldReader) -> dict[str, str]:
     """Read properties that older clients leave out."""
     return {} if reader.at_end else _read_pairs(reader)
 
@@ -127,7 +133,7 @@ def _write_more_pairs(pairs: Mapping[str, str]) -> bytes:
     return pairs_octets(pairs) if pairs else b""
 
 
-def _read_versions(reader: Reader) -> tuple[Versions, ...]:
+def _read_versions(reader: FieldReader) -> tuple[Versions, ...]:
     reader.number(_U32)
     found = []
     while not reader.at_end:
@@ -135,7 +141,7 @@ def _read_versions(reader: Reader) -> tuple[Versions, ...]:
     return tuple(found)
 
 
-def _read_octets(reader: Reader) -> bytes:
+def _read_octets(reader: FieldReader) -> bytes:
     length = reader.number(_U32)
     return b"" if length == _NULL_OCTETS else reader.octets(length)
 
@@ -144,12 +150,12 @@ def _write_octets(octets: bytes) -> bytes:
     return _U32.pack(len(octets)) + octets if octets else _U32.pack(_NULL_OCTETS)
 
 
-def _read_counted_texts(reader: Reader) -> tuple[str, ...]:
+def _read_counted_texts(reader: FieldReader) -> tuple[str, ...]:
     """Read a list behind which more follows."""
     return tuple(reader.text() for _ in range(reader.number(_U32)))
 
 
-def _read_resumed(reader: Reader) -> Offset | None:
+def _read_resumed(reader: FieldReader) -> Offset | None:
     """Read the place where a consumer goes on; None if the peer does not choose one."""
     if reader.at_end:
         return None
@@ -165,11 +171,11 @@ def _write_resumed(offset: Offset | None) -> bytes:
     return _I16.pack(0) if offset is None else _write_offset(offset)
 
 
-def _read_offset(reader: Reader) -> Offset:
+def _read_offset(reader: FieldReader) -> Offset:
     return _offset_of(OffsetType(reader.number(_I16)), reader)
 
 
-def _offset_of(kind: OffsetType, reader: Reader) -> Offset:
+def _offset_of(kind: OffsetType, reader: FieldReader) -> Offset:
     if kind is OffsetType.OFFSET:
         return Offset(kind, reader.number(_U64))
     return Offset(kind, reader.number(_I64)) if kind is OffsetType.TIMESTAMP else Offset(kind)
@@ -184,7 +190,7 @@ _BYTE: Final = _number(_U8)
 _SHORT: Final = _number(_U16)
 _LONG: Final = _number(_U32)
 _LONGLONG: Final = _number(_U64)
-_TEXT: Final = (Reader.text, text_octets)
+_TEXT: Final = (FieldReader.text, text_octets)
 _TEXTS: Final = (_read_texts, texts_octets)
 _PAIRS: Final = (_read_pairs, pairs_octets)
 _MORE_PAIRS: Final = (_read_more_pairs, _write_more_pairs)
@@ -195,7 +201,7 @@ _RESUMED: Final = (_read_resumed, _write_resumed)
 _VERSIONS: Final = (_read_versions, versions_octets)
 
 # How a field of each name is read and written.
-FORMS: Final[Mapping[str, tuple[Callable[[Reader], Any], Callable[[Any], bytes]]]] = {
+FORMS: Final[Mapping[str, tuple[Callable[[FieldReader], Any], Callable[[Any], bytes]]]] = {
     "correlation_id": _LONG,
     "publisher_id": _BYTE,
     "subscription_id": _BYTE,

@@ -3,7 +3,7 @@
 import pytest
 
 from pybroker.wire.stream.codes import OffsetType
-from pybroker.wire.stream.fields import FORMS, Offset, Reader, Versions, numbers_octets
+from pybroker.wire.stream.fields import FORMS, FieldReader, Offset, Versions, numbers_octets
 from pybroker.wire.stream.frame import MalformedFrameError
 
 VALUES = {
@@ -30,7 +30,7 @@ CASES = [(name, *case) for name, case in VALUES.items()] + [("begin", *case) for
 def test_a_field_is_read_as_it_is_written(name, value, octets):
     read, write = FORMS[name]
     assert octets == write(value)
-    reader = Reader(b"x" + octets + b"y", 1, 1 + len(octets))
+    reader = FieldReader(b"x" + octets + b"y", 1, 1 + len(octets))
     assert value == read(reader)
     assert reader.at_end
 
@@ -40,23 +40,23 @@ def test_a_field_that_is_cut_is_refused(name, value, octets):
     read, _ = FORMS[name]
     for stop in range(1, len(octets)):
         try:
-            found = read(Reader(octets, 0, stop))
+            found = read(FieldReader(octets, 0, stop))
         except MalformedFrameError:
             continue
         assert found != value  # a list that ends between two of its parts
 
 
 def test_octets_may_be_null_and_properties_left_out():
-    assert b"" == FORMS["response"][0](Reader(b"\xff\xff\xff\xff", 0, 4))
+    assert b"" == FORMS["response"][0](FieldReader(b"\xff\xff\xff\xff", 0, 4))
     assert b"\xff\xff\xff\xff" == FORMS["response"][1](b"")
-    assert {} == FORMS["properties"][0](Reader(b"", 0, 0))
+    assert {} == FORMS["properties"][0](FieldReader(b"", 0, 0))
     assert b"" == FORMS["properties"][1]({})
 
 
 def test_an_unknown_type_of_offset_and_text_that_is_no_utf_8_are_refused():
     for name, octets in (("begin", b"\0\x06"), ("stream", b"\0\x01\xff")):
         with pytest.raises(ValueError):
-            FORMS[name][0](Reader(octets, 0, len(octets)))
+            FORMS[name][0](FieldReader(octets, 0, len(octets)))
 
 
 def test_figures_are_signed():

@@ -1,4 +1,4 @@
-"""Reading: messages of a stream from an offset on, also those that come, as documents. It touches nothing.
+"""Documents: messages of a stream for operators, from an offset on, also those that come. It touches nothing.
 
 A window of them at a time is read, as `browse` does. Messages that retention or `truncate` takes away meanwhile are
 passed over.

@@ -1,7 +1,7 @@
 import pytest
 
 from pybroker.core.channel.receipt import NO_RECEIPT
-from pybroker.core.stream.reading import LOOKED_AT_MAX, Wanted, documents
+from pybroker.core.stream.documents import LOOKED_AT_MAX, Wanted, documents
 from pybroker.errors import InternalError
 from pybroker.store.disk import DiskError
 from pybroker.wire.amqp10.encoding import binary, map_of, text
