@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.access import MANAGEMENT
 from pybroker.http import fields, lists
-from pybroker.http.errors import bad_request, not_found
+from pybroker.http.errors import HttpError, bad_request, not_found
 from pybroker.http.route import DONE, Reply, Route
 from pybroker.http.shapes import CONNECTION, CONNECTION_NAMES, QUEUE_NAMES, STREAM_CONSUMER, STREAM_PUBLISHER
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 PROTOCOL: Final = "stream"
 NO_FIGURES: Final = "Stats in management UI are disabled on this node"
+# Members of the answer, by the types of what a stream tracks.
+TRACKED: Final = {"offset": "offsets", "writer": "writers"}
 PUBLISHER_SORT: Final = ("queue.vhost", "queue.name", "connection_details.name", "publisher_id")
 CONSUMER_SORT: Final = (*PUBLISHER_SORT[:-1], "subscription_id")
 MADE: Final = Reply(201)
@@ -108,6 +110,16 @@ def _consumers(call: "Call", vhost: str | None = None) -> Any:
     return _clients(call, STREAM_CONSUMER, CONSUMER_SORT, vhost)
 
 
+def _tracking(call: "Call", vhost: str, stream: str) -> "Document":
+    if _check_stream(call, vhost, stream)["type"] != "stream":
+        raise HttpError(503, "service_unavailable", "The stream leader is not available")
+    found: Document = {"offsets": {}, "writers": {}}
+    for each in call.records("list_stream_tracking", stream=stream, vhost=vhost):
+        found[TRACKED[each["type"]]][each["name"]] = each["value"]
+    only = TRACKED.get(call.query.get("type", ""))
+    return found if only is None else {only: found[only]}
+
+
 def _clients(
     call: "Call", shape: "Shape", sort: tuple[str, ...], vhost: str | None, keys: "Sequence[tuple[str, ...]]" = ()
 ) -> Any:
@@ -142,5 +154,6 @@ ROUTES: Final = (
     Route("GET", "/api/stream/publishers/<vhost>/<stream>", MANAGEMENT, _publishers_to),
     Route("GET", "/api/stream/consumers", MANAGEMENT, _consumers),
     Route("GET", "/api/stream/consumers/<vhost>", MANAGEMENT, _consumers),
+    Route("GET", "/api/stream/<vhost>/<stream>/tracking", MANAGEMENT, _tracking),
     Route("PUT", "/api/stream/super-streams/<vhost>/<name>", MANAGEMENT, _put_super_stream),
 )

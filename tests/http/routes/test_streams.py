@@ -4,6 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
+from pybroker.wire.stream.commands import StoreOffset
 from tests.http.conftest import DONE, MADE, NO_VHOST, NOT_FOUND, VHOST_NOT_FOUND, bad
 from tests.stream_peer import StreamPeer
 
@@ -196,3 +197,21 @@ def test_subscriptions_are_consumers_without_a_channel(api, client):
 def test_the_overview_counts_clients_of_streams(api, client):
     totals = api.get("/api/overview")["object_totals"]
     assert (totals["channels"], totals["connections"], totals["consumers"]) == (0, 1, 1)
+
+
+def test_tracking_of_a_stream(api, client, ann):
+    client.send(StoreOffset("reader", "s", 1))
+    path = "/api/stream/%2F/s/tracking"
+    both = {"offsets": {"reader": 1}, "writers": {"billing": 3}}
+    assert api.get(path) == api.get(f"{path}?type=odd") == both
+    assert api.get(f"{path}?type=offset") == {"offsets": {"reader": 1}}
+    assert api.get(f"{path}?type=writer") == {"writers": {"billing": 3}}
+    assert api.send("GET", f"{path}?disable_stats=true")[0] == 400
+    assert api.send("GET", path, user=ann) == NO_VHOST
+    api.get("/api/stream/%2F/none/tracking", status=404)
+
+
+def test_a_queue_tracks_nothing(api, peer):
+    peer.declare("q")
+    answer = {"error": "service_unavailable", "reason": "The stream leader is not available"}
+    assert api.send("GET", "/api/stream/%2F/q/tracking") == (503, answer)
