@@ -51,7 +51,7 @@ class Site:
 def site():
     # pytest's own folders have names longer than a socket's path may be.
     with tempfile.TemporaryDirectory(prefix="site") as name:
-        found = Site(Path(name))
+        found = Site(Path(name), "stream.listeners.tcp.1 = 127.0.0.1:0")
         try:
             found.wait()
             yield found

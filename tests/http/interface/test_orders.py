@@ -8,6 +8,7 @@ import pytest
 
 from tests.http.interface.browser import WAIT_S
 from tests.http.interface.steps import answer, choose, go, of, press, submit
+from tests.interop.stream.client import Client
 
 COUNTRIES = ("fr", "de", "fr")
 
@@ -202,3 +203,37 @@ def test_a_stream_has_a_form_and_a_page_of_its_own(page, node, client):
     go(page, "#/queues")
     page.wait_for_text("stream")
     node("delete_queue", "log")
+
+
+def stream_place(site):
+    """Return the address of the node's listener of the stream protocol."""
+    return "127.0.0.1", int(site.daemon.places["stream listener"][0].rpartition(":")[2])
+
+
+def test_clients_of_streams_are_shown_where_they_are(page, node, site):
+    with Client(stream_place(site)).open() as reader, Client(stream_place(site)).open() as writer:
+        writer.create("log")
+        writer.declare(7, "log", "billing")
+        writer.number(7, range(1, 4))
+        for client in (writer, reader):
+            client.subscribe(5, "log", credit=0, name="tally")
+        name = f"127.0.0.1:{writer.socket.getsockname()[1]} -> 127.0.0.1:{stream_place(site)[1]}"
+        go(page, f"{of('queues', '/', 'log')}?tab=publishers")
+        page.wait_for_text("billing")
+        go(page, f"{of('queues', '/', 'log')}?tab=consumers")
+        page.wait("document.querySelectorAll('tbody tr').length === 2")
+        cells = page.run("[...document.querySelector('tbody tr').children].map((each) => each.innerText)")
+        assert "3" in cells
+        links = page.run("[...document.querySelectorAll('tbody a')].map((each) => each.innerText)")
+        assert name in links
+        go(page, "#/connections")
+        page.wait_for_text(name)
+        go(page, of("connections", name))
+        page.wait_for_text("Publishers")
+        assert "Channels" not in page.text().split("Publishers", 1)[1]
+        for words in ("billing", "name = tally", "Behind by"):
+            assert words in page.text()
+        assert page.run("[...document.querySelectorAll('main table')].length") == 2
+        assert page.run("document.querySelectorAll('main .banner').length") == 0
+        go(page, "#/queues")
+        writer.delete("log")

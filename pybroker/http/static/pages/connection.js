@@ -1,4 +1,4 @@
-// One connection: its client, its traffic, its channels.
+// One connection: its client, its traffic, its channels; of the stream protocol its publishers and consumers.
 
 import { closeButton } from "../actions/connections.js";
 import { path } from "../lib/api.js";
@@ -10,6 +10,7 @@ import { latest, perSecond } from "../lib/series.js";
 import { h } from "../lib/view.js";
 import { channelsTable } from "./channels.js";
 import { calledOf } from "./connections.js";
+import { publishersTable, subscriptionsTable } from "./streaming.js";
 
 const TRAFFIC = [
 	["recv_oct", "Received"],
@@ -21,14 +22,17 @@ export const page = {
 
 	async load(ctx, get) {
 		const [name] = ctx.args;
-		const [connection, channels] = await Promise.all([
-			get(path`/api/connections/${name}`, samplesOf(ctx.query, "data_rates")),
-			get(path`/api/connections/${name}/channels`),
+		const connection = await get(path`/api/connections/${name}`, samplesOf(ctx.query, "data_rates"));
+		if (connection.protocol !== "stream")
+			return { connection, channels: await get(path`/api/connections/${name}/channels`) };
+		const [publishers, consumers] = await Promise.all([
+			get(path`/api/stream/connections/${connection.vhost}/${name}/publishers`),
+			get(path`/api/stream/connections/${connection.vhost}/${name}/consumers`),
 		]);
-		return { connection, channels };
+		return { connection, publishers, consumers };
 	},
 
-	view(ctx, { connection, channels }) {
+	view(ctx, { connection, channels, publishers, consumers }) {
 		const series = perSecond(ctx, connection, TRAFFIC);
 		return [
 			heading(
@@ -45,7 +49,12 @@ export const page = {
 					value: octetRate(latest(series[i])),
 					note: `${octets(connection[key])} in all`,
 				})),
-				{ label: "Channels", value: count(connection.channels ?? channels.length) },
+				...(channels
+					? [{ label: "Channels", value: count(connection.channels ?? channels.length) }]
+					: [
+							{ label: "Publishers", value: count(publishers.length) },
+							{ label: "Consumers", value: count(consumers.length) },
+						]),
 			]),
 			h(
 				"div",
@@ -73,11 +82,13 @@ export const page = {
 						["Certificate", connection.peer_cert_subject],
 						["Heartbeat", connection.timeout ? `every ${connection.timeout} s` : "none"],
 						["Frames up to", connection.frame_max ? octets(connection.frame_max) : "any size"],
-						["Channels up to", connection.channel_max ? count(connection.channel_max) : "any number"],
+						["Channels up to", channels && (connection.channel_max ? count(connection.channel_max) : "any number")],
 					]),
 				),
 			),
-			section("Channels", channelsTable(ctx, channels)),
+			channels && section("Channels", channelsTable(ctx, channels)),
+			publishers && section("Publishers", publishersTable(ctx, publishers)),
+			consumers && section("Consumers", subscriptionsTable(ctx, consumers)),
 			section(
 				"Properties of the client",
 				argumentsOf(connection.client_properties) ?? h("p", { class: "quiet" }, "None."),

@@ -1,7 +1,7 @@
 // Tables of consumers, for the pages of queues and channels.
 
 import { count } from "../lib/format.js";
-import { argumentsOf, badge, channelLink, queueLink, userLink } from "../lib/parts.js";
+import { argumentsOf, badge, channelLink, connectionLink, queueLink, userLink } from "../lib/parts.js";
 import { table } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
@@ -16,13 +16,13 @@ export function consumersTable(ctx, consumers, { withQueue = true, withChannel =
 		caption: "Consumers",
 		isPlain: true,
 		rows: consumers,
-		key: (one) => `${one.channel_details?.name}\n${one.consumer_tag}`,
+		key: (one) => JSON.stringify([one.channel_details, one.consumer_tag]),
 		columns: [
 			{ label: "Tag", class: "name", cell: (one) => h("bdi", null, one.consumer_tag) },
 			withQueue && { label: "Queue", cell: (one) => queueLink(one.queue.vhost, one.queue.name) },
 			withChannel && {
 				label: "Channel",
-				cell: (one) => (one.channel_details?.name ? channelLink(one.channel_details.name) : ""),
+				cell: ({ channel_details: channel }) => placeOf(channel),
 			},
 			withChannel && { label: "User", cell: (one) => userLink(one.channel_details?.user) },
 			{ label: "Acknowledges", cell: (one) => (one.ack_required ? "yes" : "no") },
@@ -44,4 +44,10 @@ export function consumersTable(ctx, consumers, { withQueue = true, withChannel =
 			{ label: "Arguments", class: "wrap", cell: (one) => argumentsOf(one.arguments) },
 		].filter(Boolean),
 	});
+}
+
+/** The channel of a consumer; its connection if the protocol has no channels. */
+function placeOf(channel) {
+	if (channel?.name) return channelLink(channel.name);
+	return channel?.connection_name ? connectionLink(channel.connection_name) : "";
 }

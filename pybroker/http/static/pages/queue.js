@@ -27,6 +27,7 @@ import { h } from "../lib/view.js";
 import { bindingsTable } from "./bindings.js";
 import { consumersTable } from "./consumers.js";
 import { features } from "./queues.js";
+import { publishersTable } from "./streaming.js";
 
 const MESSAGES = [
 	["publish", "Incoming"],
@@ -46,14 +47,15 @@ export const page = {
 
 	async load(ctx, get) {
 		const [vhost, name] = ctx.args;
-		const [queue, bindings] = await Promise.all([
+		const [queue, bindings, publishers] = await Promise.all([
 			get(path`/api/queues/${vhost}/${name}`, samplesOf(ctx.query, "msg_rates", "lengths")),
 			ctx.query.tab === "bindings" ? get(path`/api/queues/${vhost}/${name}/bindings`) : [],
+			ctx.query.tab === "publishers" ? get(path`/api/stream/publishers/${vhost}/${name}`) : [],
 		]);
-		return { queue, bindings };
+		return { queue, bindings, publishers };
 	},
 
-	view(ctx, { queue, bindings }) {
+	view(ctx, { queue, bindings, publishers }) {
 		const tab = ctx.query.tab ?? "figures";
 		return [
 			heading(
@@ -67,6 +69,7 @@ export const page = {
 			tabs(ctx, [
 				{ id: "figures", label: "Figures" },
 				{ id: "consumers", label: "Consumers", number: queue.consumers ?? 0 },
+				queue.type === "stream" && { id: "publishers", label: "Publishers" },
 				{ id: "bindings", label: "Bindings" },
 				{ id: "messages", label: "Messages" },
 				{ id: "publish", label: "Publish" },
@@ -81,6 +84,7 @@ export const page = {
 						withOffsets: queue.type === "stream",
 					}),
 				),
+			tab === "publishers" && section("Publishers", publishersTable(ctx, publishers, { withStream: false })),
 			tab === "bindings" &&
 				section(
 					"Bindings to this queue",
