@@ -15,7 +15,7 @@ from pybroker.stream.publishing import publish
 from pybroker.stream.refused import Refused, Unready, code_of, refusal
 from pybroker.wire.stream.codes import RESPONSE, Code, Key
 from pybroker.wire.stream.commands import Request, decode
-from pybroker.wire.stream.frame import FrameTooLargeError, MalformedFrameError, missing_octets, split_frame
+from pybroker.wire.stream.frame import FrameTooLargeError, MalformedFrameError, announced_octets, split_frame
 
 if TYPE_CHECKING:
     from pybroker.stream.session import StreamSession
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Cost of a frame, in the units of `session.work`, and work after which a session looks at the clock.
 FRAME_WORK: Final = 16
 WORK_MAX: Final = 512
-# While so much of a frame is missing, the rest of it is read in large portions.
+# A peer whose frames are larger is read in large portions: what a read has cut of one is copied once more.
 LARGE_FRAME_OCTETS: Final = 65_536
 _PUBLISH: Final = int(Key.PUBLISH)
 _CLOSE_RESPONSE: Final = Key.CLOSE | RESPONSE
@@ -55,7 +55,7 @@ def receive(session: "StreamSession", data: bytes) -> None:
     session.channel.send_confirms()
     if position < len(buffer) and not session.finished:
         session.rest = buffer[position:] if position else buffer
-        if not session.input_pending and missing_octets(buffer, position) > LARGE_FRAME_OCTETS:
+        if not session.input_pending and announced_octets(buffer, position) > LARGE_FRAME_OCTETS:
             session.read_octets = session.large_octets
 
 

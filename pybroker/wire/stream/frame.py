@@ -66,9 +66,9 @@ def split_frame(buffer: bytes, at: int, octets_max: int) -> Frame | None:
     return Frame(key, version, at + HEAD_OCTETS, stop)
 
 
-def missing_octets(buffer: bytes, at: int) -> int:
-    """Return how many octets of the frame that begins at `at` have not come; 0: nobody knows."""
-    return at + SIZE_OCTETS + _size(buffer, at)[0] - len(buffer) if len(buffer) - at >= SIZE_OCTETS else 0
+def announced_octets(buffer: bytes, at: int) -> int:
+    """Return how many octets the frame that begins at `at` has; 0: that has not come yet."""
+    return SIZE_OCTETS + int(_size(buffer, at)[0]) if len(buffer) - at >= SIZE_OCTETS else 0
 
 
 def frame(key: int, content: bytes = b"", version: int = VERSION_1) -> bytes:

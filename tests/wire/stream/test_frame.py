@@ -7,10 +7,10 @@ from pybroker.wire.stream.frame import (
     Frame,
     FrameTooLargeError,
     MalformedFrameError,
+    announced_octets,
     credit_error,
     deliver,
     frame,
-    missing_octets,
     publish_confirm,
     publish_error,
     response,
@@ -26,7 +26,7 @@ def test_frames_are_split_where_they_are_whole():
     assert Frame(21, 2, 16, 19) == split_frame(octets, 8, 7)
     for stop in range(8, 19):
         assert split_frame(octets[:stop], 8, 7) is None
-    assert (0, 0, 3) == (missing_octets(octets, 8), missing_octets(octets[:10], 8), missing_octets(octets[:-3], 8))
+    assert (11, 0, 11) == tuple(announced_octets(octets[:stop], 8) for stop in (19, 11, 12))
 
 
 def test_one_that_is_too_large_or_too_short_is_refused():
