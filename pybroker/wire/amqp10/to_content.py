@@ -142,15 +142,15 @@ def _front_of(message: bytes, front: list[Section], *, encoded: bool) -> Front:
     return known
 
 
-def _choose() -> tuple[Common, CommonBack]:
-    """Return the functions in C where they were built, unless PYBROKER_PURE is 1."""
+def _choose() -> tuple[str, Common, CommonBack]:
+    """Return what `status` calls it, and the functions: C where they were built, unless PYBROKER_PURE is 1."""
     if os.environ.get("PYBROKER_PURE") != "1":
         with suppress(ImportError):
             from pybroker.wire.amqp10 import _contents  # noqa: PLC0415 - it may be missing
 
             if _contents.SEAM == SEAM:
-                return _contents.content, _contents.entry
-    return pure_content, pure_entry
+                return "C", _contents.content, _contents.entry
+    return "pure Python", pure_content, pure_entry
 
 
-_common, common_entry = _choose()
+CODEC, _common, common_entry = _choose()

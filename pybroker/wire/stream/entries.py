@@ -243,18 +243,18 @@ Cut = Callable[[Buffer, int, int, int], tuple[int, int, int]]
 Split = Callable[[Buffer, int], tuple[list[bytes], int]]
 
 
-def _choose() -> tuple[Scan, Cut, Split]:
-    """Return the functions: C where it was built, unless PYBROKER_PURE is 1."""
+def _choose() -> tuple[str, Scan, Cut, Split]:
+    """Return what `status` calls it, and the functions: C where it was built, unless PYBROKER_PURE is 1."""
     if os.environ.get("PYBROKER_PURE") != "1":
         with suppress(ImportError):
             from pybroker.wire.stream import _entries  # noqa: PLC0415 - it may be missing
 
             if _entries.SEAM == SEAM:
-                return _entries.scan, _entries.cut, _entries.split
-    return pure_scan, pure_cut, pure_split
+                return "C", _entries.scan, _entries.cut, _entries.split
+    return "pure Python", pure_scan, pure_cut, pure_split
 
 
-_scan, cut, split = _choose()
+CODEC, _scan, cut, split = _choose()
 
 
 def scan(buffer: Buffer, at: int, stop: int) -> Published | None:

@@ -244,9 +244,9 @@ def test_a_module_built_for_another_seam_is_not_used(monkeypatch):
     monkeypatch.delenv("PYBROKER_PURE", raising=False)
     assert C.SEAM == to_content.SEAM
     monkeypatch.setattr(to_content, "SEAM", C.SEAM + 1)
-    assert to_content._choose() == (pure_content, pure_entry)
+    assert to_content._choose() == ("pure Python", pure_content, pure_entry)
 
 
 def test_pure_is_what_the_environment_asks_for(monkeypatch):
     monkeypatch.setenv("PYBROKER_PURE", "1")
-    assert to_content._choose() == (pure_content, pure_entry)
+    assert to_content._choose() == ("pure Python", pure_content, pure_entry)

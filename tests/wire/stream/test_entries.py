@@ -364,9 +364,9 @@ def test_a_module_built_for_another_seam_is_not_used(monkeypatch):
     monkeypatch.delenv("PYBROKER_PURE", raising=False)
     assert C.SEAM == entries.SEAM
     monkeypatch.setattr(entries, "SEAM", C.SEAM + 1)
-    assert entries._choose() == (pure_scan, pure_cut, pure_split)
+    assert entries._choose() == ("pure Python", pure_scan, pure_cut, pure_split)
 
 
 def test_pure_is_what_the_environment_asks_for(monkeypatch):
     monkeypatch.setenv("PYBROKER_PURE", "1")
-    assert entries._choose() == (pure_scan, pure_cut, pure_split)
+    assert entries._choose() == ("pure Python", pure_scan, pure_cut, pure_split)

@@ -3,7 +3,7 @@
 import os
 import resource
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, cast
 
 from pybroker.control import alarms, listeners
 from pybroker.control.spec import Arg, Command, Node
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pybroker.core.settings import Settings
 
 UNITS = ("bytes", "mb", "mib", "gb", "gib", "tb", "tib")
+
+# Modules that have twins in C: of AMQP, and those that streams need.
+CODECS: Final = ("content", "stream.entries", "amqp10.to_content")
+OF_STREAMS: Final = ("entries of streams", "AMQP 1.0")
 
 
 class Args(NamedTuple):
@@ -71,7 +75,9 @@ def _runtime() -> str:
     import platform  # noqa: PLC0415
 
     gevent_version = getattr(sys.modules.get("gevent"), "__version__", "not loaded")
-    codec = getattr(sys.modules.get("pybroker.wire.content"), "CODEC", "not loaded")
+    codec, *others = (getattr(sys.modules.get(f"pybroker.wire.{name}"), "CODEC", "not loaded") for name in CODECS)
+    differing = [pair for pair in zip(others, OF_STREAMS, strict=True) if pair[0] != codec]
+    codec = ", ".join([codec, *(f"{other} for {part}" for other, part in differing)])
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return f"{python}, gevent {gevent_version}, codec: {codec}"
 

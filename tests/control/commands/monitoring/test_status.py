@@ -80,5 +80,13 @@ def test_b14_limits_and_what_they_were_made_of(operator):
 
 @pytest.mark.parametrize("codec", ["C", "pure Python"])
 def test_which_codec_runs_is_told(operator, monkeypatch, codec):
-    monkeypatch.setattr("pybroker.wire.content.CODEC", codec)
+    for name in ("content", "stream.entries", "amqp10.to_content"):
+        monkeypatch.setattr(f"pybroker.wire.{name}.CODEC", codec)
     assert operator.ask("status")["runtime"].endswith(f", codec: {codec}")
+
+
+def test_a_codec_that_was_not_built_is_told_of(operator, monkeypatch):
+    monkeypatch.setattr("pybroker.wire.content.CODEC", "C")
+    monkeypatch.setattr("pybroker.wire.stream.entries.CODEC", "pure Python")
+    monkeypatch.setattr("pybroker.wire.amqp10.to_content.CODEC", "C")
+    assert operator.ask("status")["runtime"].endswith(", codec: C, pure Python for entries of streams")
