@@ -94,16 +94,13 @@ class StreamSession(PeerSession):
 
     def close(self, reply_code: int, text: str) -> None:
         """Close from our side: an operator's wish, the daemon's stop, or a bug."""
-        if self.state is not State.RUNNING:
-            if self.state is not State.CLOSING:
-                self.finish(text)
+        if self.state in ENDING:
             return
-        if reply_code != 320:
+        if self.state is State.RUNNING and reply_code != 320:
             self._send_close(Code.INTERNAL_ERROR, text)
-            return
-        self._send_close(Code.OK, f"CONNECTION_FORCED - {text}")
-        # RabbitMQ only closes the socket: not all clients answer, and they look whether the connection is gone.
-        self.finish(text)
+        else:
+            # RabbitMQ only closes the socket, and there are clients that know no Close but their own.
+            self.finish(text)
 
     def _send_close(self, code: Code, text: str) -> None:
         self.let_go(text)

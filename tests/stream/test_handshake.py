@@ -173,12 +173,11 @@ def test_a_close_is_answered(world, peer):
     assert not world.vhost.sessions
 
 
-def test_an_operators_close_is_told_and_waits_for_no_answer(world, peer):
+def test_an_operators_close_ends_the_connection_without_a_word(world, peer):
     peer.session.close(320, "maintenance")
     world.run()
-    (close,) = peer.take(22)
-    assert b"\0\0\0\x01\0\x01\0\x1fCONNECTION_FORCED - maintenance" == close.content[:6] + close.content[6:]
-    assert peer.session.finished
+    assert peer.take(22) == []
+    assert (peer.session.finished, peer.session.reason) == (True, "maintenance")
 
 
 # -- credentials that are renewed -------------------------------------------------------------------------------------

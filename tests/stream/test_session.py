@@ -42,7 +42,7 @@ def test_before_open_it_is_just_closed(world):
 
 def test_closing_twice_says_it_once(world, peer):
     for _ in range(2):
-        peer.session.close(320, "maintenance")
+        peer.session.close(541, "maintenance")
     world.run()
     assert 1 == len(peer.take(22))
 
