@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.core.auth.permissions import READ, WRITE, granted
 from pybroker.core.stream.stream import Stream
+from pybroker.errors import PreconditionFailed
 from pybroker.stream.refused import Refused
 from pybroker.wire.stream.codes import Code
 
@@ -33,10 +34,14 @@ def check(session: "StreamSession", permission: str, name: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that nothing new may have."""
+    """Refuse a name that nothing new may have. Raises PreconditionFailed (406), whose text is in the log."""
+    if not name:
+        raise PreconditionFailed("the name is empty")
+    if name.startswith("amq."):
+        raise PreconditionFailed(f"names with 'amq.' in front are reserved: {name!r:.300}")
     # Differs from RabbitMQ: it takes longer names, which AMQP 0-9-1 has no room for.
-    if not name or name.startswith("amq.") or len(name.encode()) > NAME_OCTETS_MAX:
-        raise Refused(Code.PRECONDITION_FAILED)
+    if len(name.encode()) > NAME_OCTETS_MAX:
+        raise PreconditionFailed(f"the name has more than {NAME_OCTETS_MAX} octets: {name!r:.300}")
 
 
 def find_stream(session: "StreamSession", name: str) -> "Stream | None":

@@ -3,7 +3,8 @@
 import pytest
 
 from pybroker.core.auth.permissions import READ, WRITE
-from pybroker.stream.access import find_stream, may, may_use, stream_of
+from pybroker.errors import PreconditionFailed
+from pybroker.stream.access import check_name, find_stream, may, may_use, stream_of
 from pybroker.stream.refused import Refused
 from pybroker.wire.stream.codes import Code
 
@@ -30,3 +31,17 @@ def test_a_queue_is_no_stream(world, peer):
     with pytest.raises(Refused) as caught:
         stream_of(peer.session, "q", READ)
     assert Code.STREAM_DOES_NOT_EXIST == caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "the name is empty"),
+        ("amq.s", "names with 'amq.' in front are reserved: 'amq.s'"),
+        ("ü" * 128, "the name has more than 255 octets"),
+    ],
+)
+def test_a_name_is_refused_with_a_reason(name, why):
+    with pytest.raises(PreconditionFailed) as caught:
+        check_name(name)
+    assert caught.value.text.startswith(why)
