@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.objects.clients import connection_details
-from pybroker.control.objects.kind import Key, Kind, View, plain, seen
+from pybroker.control.objects.kind import Key, Kind, View, plain
 from pybroker.listing import as_they_were
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ def _consumers(stream: "Stream") -> Iterable[Any]:
 
 def _find(clients_of: "Of", session_of: Callable[[Any], Any], view: View) -> Iterator[Any]:
     """Yield the clients of all streams of a view, of its user."""
-    for vhost in seen(view, "queues"):
-        for queue in as_they_were(vhost.queues.values()):
-            if queue.retains:
-                yield from _seen(view, clients_of(queue), session_of)  # type: ignore[arg-type]  # it is a stream
+    shown = set(view.vhosts)
+    for stream in as_they_were(view.broker.streams.known):
+        if stream.vhost in shown and not stream.deleted:
+            yield from _seen(view, clients_of(stream), session_of)
 
 
 def _get(clients_of: "Of", session_of: Callable[[Any], Any], view: View, keys: Sequence[Key]) -> Iterator[Any]:
@@ -40,7 +40,7 @@ def _get(clients_of: "Of", session_of: Callable[[Any], Any], view: View, keys: S
             case ("stream", vhost, name) if vhost in vhosts and name in vhosts[vhost].queues:
                 queue = vhosts[vhost].queues[name]
                 if queue.retains:
-                    yield from _seen(view, clients_of(queue), session_of)  # type: ignore[arg-type]  # as above
+                    yield from _seen(view, clients_of(queue), session_of)  # type: ignore[arg-type]  # it is a stream
             case ("connection", vhost, name) if vhost in vhosts:
                 found = _find(clients_of, session_of, view._replace(vhosts=(vhosts[vhost],)))
                 yield from (each for each in found if session_of(each).name == name)
