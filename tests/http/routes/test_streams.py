@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pybroker.wire.stream.commands import StoreOffset
+from pybroker.wire.stream.commands import ConsumerUpdated, StoreOffset
 from tests.http.conftest import DONE, MADE, NO_VHOST, NOT_FOUND, VHOST_NOT_FOUND, bad
 from tests.stream_peer import StreamPeer
 
@@ -192,6 +192,17 @@ def test_subscriptions_are_consumers_without_a_channel(api, client):
     assert (consumer["ack_required"], consumer["next_offset"], consumer["lag"]) == (False, 3, 0)
     assert api.get("/api/queues/%2F/s")["consumer_details"] == [consumer]
     assert api.get("/api/channels") == api.get(f"/api/connections/{NAME}/channels") == []
+
+
+def test_one_subscription_of_a_group_is_active(api, client):
+    for number in (4, 5):
+        client.subscribe(subscription_id=number, **{"name": "group", "single-active-consumer": "true"})
+    (update,) = client.take(26)
+    client.send(ConsumerUpdated(int.from_bytes(update.content[:4]), 1, None))
+    found = [(each["active"], each["activity_status"]) for each in api.get("/api/consumers")]
+    assert found == [(True, "up"), (True, "single_active"), (False, "waiting")]
+    waiting = api.get("/api/stream/consumers")[-1]
+    assert (waiting["consumed"], waiting["offset"], waiting["offset_lag"]) == (0, 0, 0)
 
 
 def test_the_overview_counts_clients_of_streams(api, client):

@@ -51,6 +51,8 @@ def _activity(consumer: "AmqpConsumer") -> str:
     if _order(consumer) is not None:
         # Differs from RabbitMQ: it cannot pause a queue or a consumer.
         return "paused"
+    if consumer.takes_chunks and consumer.arguments.get("single-active-consumer") == "true":
+        return "single_active" if consumer.active else "waiting"
     if not consumers.single_active:
         return "up"
     return "single_active" if consumers.active is consumer else "waiting"
