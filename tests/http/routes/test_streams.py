@@ -156,8 +156,8 @@ def test_connections_are_closed_with_a_reason(api, client, others):
         assert api.send("DELETE", f"/api/stream/connections/{path}") == NOT_FOUND
     assert api.send("DELETE", f"/api/stream/connections/%2F/{NAME}", headers={"X-Reason": "it is time"}) == DONE
     client.world.run()
-    (close,) = client.take(22)
-    assert b"it is time" in close.content
+    assert (client.session.finished, client.session.reason) == (True, "it is time")
+    assert not others.session.finished
 
 
 def test_clients_are_seen_by_their_user_and_those_who_monitor(api, client, others, ann):
