@@ -16,6 +16,10 @@ _BEGINNINGS: Final = (
     (b"\x10", "MQTT"),
     (b"CONN", "STOMP"),
 )
+STREAM: Final = "the stream protocol"
+# The first frame of the stream protocol, PeerProperties, behind its size.
+_STREAM_KEY: Final = b"\x00\x11\x00\x01"
+_STREAM_SIZE_OCTETS: Final = 4
 SHOWN_OCTETS: Final = 8
 
 
@@ -24,4 +28,6 @@ def name_protocol(octets: bytes) -> str:
     for beginning, name in _BEGINNINGS:
         if octets.startswith(beginning[: len(octets)]):
             return name
+    if octets[_STREAM_SIZE_OCTETS:].startswith(_STREAM_KEY):
+        return STREAM
     return f"the octets {octets[:SHOWN_OCTETS].hex(' ')}"

@@ -17,6 +17,8 @@ from pybroker.first_octets import name_protocol
         (b"AMQP\x00\x01\x00\x00", "AMQP 1.0"),
         (b"GET / HTTP/1.1\r\n", "plain HTTP"),
         (b"PROXY TCP4 ", "a PROXY header"),
+        (b"\x00\x00\x00\x79\x00\x11\x00\x01\x00", "the stream protocol"),
+        (b"\x00\x00\x00\x79\x00\x11", "the octets 00 00 00 79 00 11"),
         (b"\x80\x2e\x01\x00\x02\xff\xff\xff\xff", "the octets 80 2e 01 00 02 ff ff ff"),
     ],
 )

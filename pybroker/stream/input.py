@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pybroker.core.peer.states import ENDING, State
 from pybroker.core.topology.removal import StillLeavingError
 from pybroker.errors import AmqpError
-from pybroker.first_octets import name_protocol
+from pybroker.first_octets import STREAM, name_protocol
 from pybroker.stream.commands import HANDSHAKE, OPEN
 from pybroker.stream.publishing import publish
 from pybroker.stream.refused import Refused, Unready, code_of, refusal
@@ -118,9 +118,9 @@ def _do(session: "StreamSession", command: "Command") -> None:
 
 def _too_large(session: "StreamSession", buffer: bytes, error: FrameTooLargeError) -> None:
     """End a connection whose next frame would be too large: mostly one that speaks another protocol."""
-    if session.state is State.HEADER:
-        found = name_protocol(buffer)
-        text = f"closing stream connection {session.pid} ({session.name}): {found} instead of the stream protocol"
+    found = name_protocol(buffer)
+    if session.state is State.HEADER and found != STREAM:
+        text = f"closing stream connection {session.pid} ({session.name}): {found} instead of {STREAM}"
         session.broker.warn("connection.foreign", f"foreign {session.peer_host}", text, session)
         session.finish("no frame of the stream protocol")
         return

@@ -112,6 +112,14 @@ def test_a_frame_that_is_too_large_is_told(peer):
     assert b"\0\x0e\0\x0fframe too large" == close.content[4:]
 
 
+def test_a_first_frame_that_is_too_large_is_one_of_this_protocol(world, caplog):
+    stranger = StreamPeer(world, is_open=False)
+    stranger.send_octets((8_193).to_bytes(4) + b"\0\x11\0\x01")
+    assert stranger.session.finished
+    assert "Frame size (8193 bytes) exceeds maximum (8192 bytes)" in caplog.text
+    assert "instead of" not in caplog.text
+
+
 def test_a_peer_that_does_not_answer_our_close_is_cut_off(world, peer):
     peer.send_octets(raw_frame(99, 1, b""))
     world.advance(10_000)
