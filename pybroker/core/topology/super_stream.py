@@ -88,9 +88,9 @@ def create_super_stream(
 def _check_partitions(wanted: "Sequence[Partition]") -> None:
     if not 0 < len(wanted) <= PARTITIONS_MAX:
         raise PreconditionFailed(f"a super stream has from 1 to {PARTITIONS_MAX} partitions, not {len(wanted)}")
-    for names in zip(*wanted, strict=True):
-        if len(set(names)) < len(names):
-            raise PreconditionFailed("two partitions of a super stream cannot have the same name")
+    for what, values in zip(("name", "binding key"), zip(*wanted, strict=True), strict=True):
+        if len(set(values)) < len(values):
+            raise PreconditionFailed(f"two partitions of a super stream cannot have the same {what}")
 
 
 def check_delete(vhost: "VHost", user: "User | None", name: str) -> "list[Queue]":

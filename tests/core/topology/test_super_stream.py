@@ -111,3 +111,12 @@ def test_other_exchanges_are_none(vhost):
     with pytest.raises(AmqpError, match="no exchange 'y'"):
         delete_super_stream(vhost, None, "y", BROKER, list)
     assert "x" in vhost.exchanges
+
+
+@pytest.mark.parametrize(
+    ("wanted", "what"), [([("x-0", "a"), ("x-0", "b")], "name"), ([("x-0", "a"), ("x-1", "a")], "binding key")]
+)
+def test_partitions_that_share_something_are_refused_by_what_it_is(vhost, wanted, what):
+    with pytest.raises(AmqpError) as caught:
+        make(vhost, wanted)
+    assert f"two partitions of a super stream cannot have the same {what}" in caught.value.text
