@@ -71,7 +71,7 @@ class Confirms:
                 frames += publish_error(publisher.id, b"".join(ids), Code.INTERNAL_ERROR, frame_octets_max)
         for publisher, told in confirmed.items():
             octets = b"".join(told)
-            publisher.confirmed += len(octets) // 8
+            publisher.count_confirmed(len(octets) // 8)
             frames += publish_confirm(publisher.id, octets, frame_octets_max)
         return frames
 

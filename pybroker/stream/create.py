@@ -9,6 +9,7 @@ from pybroker.core.events.cause import by_client
 from pybroker.core.policy.arguments import FILTER_SIZE, QUEUE_TYPE, SEGMENT_SIZE
 from pybroker.core.stream.make import STREAM
 from pybroker.core.topology.queue_declare import QueueProperties, check_queue_declare, create_queue
+from pybroker.errors import PreconditionFailed
 from pybroker.stream.access import check, check_name, stream_of
 from pybroker.stream.refused import Refused
 from pybroker.wire.stream.codes import Code
@@ -53,9 +54,9 @@ def arguments_of(given: "Mapping[str, str]") -> Table:
     arguments = Table({QUEUE_TYPE: STREAM})
     for key, value in given.items():
         if key in _NUMBERS:
-            # Differs from RabbitMQ: a number that is none ends the connection there.
+            # Differs from RabbitMQ: a value that is no number ends the connection there.
             if _NUMBER.fullmatch(value) is None or abs(int(value)) >= _NUMBER_MAX:
-                raise Refused(Code.PRECONDITION_FAILED)
+                raise PreconditionFailed(f"argument {key} is no number of octets, or of nodes: {value!r:.300}")
             arguments[_NUMBERS[key]] = int(value)
         elif key in _TEXTS:
             arguments[_TEXTS[key]] = value

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.auth.permissions import READ, WRITE
+from pybroker.errors import PreconditionFailed
 from pybroker.stream.access import check, stream_of
 from pybroker.stream.refused import Refused
 from pybroker.stream.tracking import ready
@@ -35,6 +36,12 @@ class Publisher:
         if name:
             stream.tracking.hold(name)
 
+    def count_confirmed(self, publishes: int) -> None:
+        """Count publishes that it was told of to be on disk."""
+        self.confirmed += publishes
+        self.stream.vhost.traffic.confirmed += publishes
+        self.session.broker.totals.stream_confirmed += publishes
+
     def leave(self) -> None:
         """Be none any more. Idempotent."""
         if self.is_gone:
@@ -49,18 +56,24 @@ class Publisher:
         self.session.channel.stream_gone(self.stream)
 
 
+def check_reference(name: str) -> None:
+    """Refuse the name of a publisher or a consumer that is too long. Raises PreconditionFailed, which is code 17."""
+    if len(name.encode()) > REFERENCE_OCTETS_MAX:
+        raise PreconditionFailed(f"the name has more than {REFERENCE_OCTETS_MAX} octets: {name:.300}")
+
+
 def declare_publisher(session: "StreamSession", command: "commands.DeclarePublisher") -> None:
     """Make a publisher."""
     name, publishers = command.reference, session.channel.publishers
     if session.broker.alarms:
         # Differs from RabbitMQ: there, memory that is short does not count for the stream protocol.
-        raise Refused(Code.PRECONDITION_FAILED)
+        raise PreconditionFailed("an alarm blocks publishers")
     check(session, WRITE, command.stream)
-    if len(name.encode()) > REFERENCE_OCTETS_MAX:
-        raise Refused(Code.PRECONDITION_FAILED)
+    check_reference(name)
     is_taken = any(name and each.name == name and each.stream.name == command.stream for each in publishers.values())
     if command.publisher_id in publishers or is_taken:
-        raise Refused(Code.PRECONDITION_FAILED)
+        there = f"publisher {command.publisher_id}, or one with its name for the same stream"
+        raise PreconditionFailed(f"the connection has {there}, already")
     stream = stream_of(session, command.stream, WRITE)
     if name:
         ready(stream)

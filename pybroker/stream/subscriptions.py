@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from pybroker.core.auth.permissions import READ
 from pybroker.core.events import connections as connection_events
 from pybroker.core.events.cause import because
+from pybroker.errors import PreconditionFailed
 from pybroker.stream.access import check, stream_of
 from pybroker.stream.grouped_subscription import SINGLE_ACTIVE, GroupedSubscription
-from pybroker.stream.publishers import REFERENCE_OCTETS_MAX
+from pybroker.stream.publishers import check_reference
 from pybroker.stream.refused import Refused
 from pybroker.stream.subscription import Subscription
 from pybroker.wire.stream.codes import Code
@@ -22,15 +23,14 @@ def subscribe(session: "StreamSession", command: "commands.Subscribe") -> None:
     """Have the chunks of a stream delivered."""
     channel, properties = session.channel, command.properties
     check(session, READ, command.stream)
-    if len(properties.get("name", "").encode()) > REFERENCE_OCTETS_MAX:
-        raise Refused(Code.PRECONDITION_FAILED)
+    check_reference(properties.get("name", ""))
     stream = stream_of(session, command.stream, READ)
     tag = str(command.subscription_id)
     if tag in channel.consumers:
         raise Refused(Code.SUBSCRIPTION_ID_ALREADY_EXISTS)
     is_single = properties.get(SINGLE_ACTIVE) == "true"
     if is_single and not properties.get("name"):
-        raise Refused(Code.PRECONDITION_FAILED)
+        raise PreconditionFailed("a single active consumer needs a name")
     subscription = (GroupedSubscription if is_single else Subscription)(stream, channel, command)
     channel.consumers[tag] = subscription
     session.consumers += 1

@@ -9,6 +9,7 @@ from pybroker.core.routing.partitions import partitions as find_partitions
 from pybroker.core.routing.router import route as find_queues
 from pybroker.core.stream.stream import Stream
 from pybroker.core.topology.super_stream import AlreadyThereError, check_delete
+from pybroker.errors import PreconditionFailed
 from pybroker.stream.access import NAME_OCTETS_MAX, check, check_name, may, may_use
 from pybroker.stream.create import arguments_of
 from pybroker.stream.refused import Refused
@@ -62,8 +63,10 @@ def create_super_stream(session: "StreamSession", command: "commands.CreateSuper
         check_name(name)
     check(session, CONFIGURE, command.super_stream)
     longest = max([len(key.encode()) for key in command.binding_keys], default=0)
-    if len(command.partitions) != len(command.binding_keys) or longest > NAME_OCTETS_MAX:
-        raise Refused(Code.PRECONDITION_FAILED)
+    if len(command.partitions) != len(command.binding_keys):
+        raise PreconditionFailed("there are not as many binding keys as partitions")
+    if longest > NAME_OCTETS_MAX:
+        raise PreconditionFailed(f"a binding key has more than {NAME_OCTETS_MAX} octets")
     wanted = [*zip(command.partitions, command.binding_keys, strict=True)]
     make = partial(vhost.create_super_stream, session.user, command.super_stream, wanted)
     try:

@@ -21,6 +21,9 @@ class Publisher:
     def __init__(self, number: int) -> None:
         self.id, self.is_gone, self.confirmed = number, False, 0
 
+    def count_confirmed(self, publishes: int) -> None:
+        self.confirmed += publishes
+
 
 def ids(*numbers: int) -> bytes:
     return b"".join(number.to_bytes(8) for number in numbers)

@@ -65,6 +65,7 @@ class Totals:
 
     `received_confirm` are publishes that are to be confirmed or committed, `uncommitted` those whose transactions were
     not committed, and `refused` those that closed their channels. `publishers` are channels that have published.
+    `stream_confirmed` are publishes through the stream protocol that were confirmed.
     `ended` has what sessions have counted that are gone, by protocol.
     """
 
@@ -78,6 +79,7 @@ class Totals:
         "publishers",
         "received_confirm",
         "refused",
+        "stream_confirmed",
         "uncommitted",
     )
 
@@ -89,6 +91,7 @@ class Totals:
         self.deaths = {name: Deaths() for name in (DISABLED, AT_MOST_ONCE, AT_LEAST_ONCE)}
         self.ended: dict[str, Ended] = {}
         self.publishers = self.received_confirm = self.refused = self.uncommitted = 0
+        self.stream_confirmed = 0
 
     def add(self, traffic: Traffic) -> None:
         """Count what a new virtual host counts."""

@@ -150,8 +150,12 @@ class Tracking(Companion):
         self._stream.log.settle_seqs(self.id, seq, seq)
 
     def forget(self) -> None:
-        """Let the log forget all of it: the stream is deleted."""
+        """Let the log forget all of it: the stream is deleted, and nobody waits for what it knew."""
         self._stream.log.forget_queue(self.id)
+        self._asked = None
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            call()
 
     # -- after a start -------------------------------------------------------------------------------------------------
 

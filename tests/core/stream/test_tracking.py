@@ -109,6 +109,17 @@ def test_they_are_known_when_they_are_read_back(make_stream, log, tracking):
     assert calls == [5, "at once"]
 
 
+def test_nobody_waits_for_what_a_deleted_stream_knew(make_stream, log, tracking):
+    tracking.note_publisher("a", 5)
+    again = restored(make_stream, *log.live())
+    calls = []
+    again.when_ready(lambda: calls.append(again.publisher_id("a")))
+    again.forget()
+    assert calls == [None]
+    log.jobs[0]()
+    assert (calls, again.publisher_id("a")) == ([None], None)
+
+
 def test_without_anything_in_the_log_it_is_ready(tracking):
     calls = []
     tracking.when_ready(lambda: calls.append(1))

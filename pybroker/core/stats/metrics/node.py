@@ -175,10 +175,15 @@ GLOBAL: Final = by_name(
         "messages",
         _not_streamed(lambda b: b.totals.routed, "published"),
     ),
+    counter(
+        "confirmed",
+        _TRAFFIC["confirm"][1],
+        "messages",
+        lambda b: NODE["confirm"].read(b) - b.totals.stream_confirmed,
+    ),
     *(
         counter(name, _TRAFFIC[known][1], "fetches" if known == "get_empty" else "messages", NODE[known].read)
         for name, known in (
-            ("confirmed", "confirm"),
             ("unroutable_dropped", "drop_unroutable"),
             ("unroutable_returned", "return_unroutable"),
             ("delivered_consume_auto_ack", "deliver_no_ack"),
@@ -213,6 +218,7 @@ GLOBAL_STREAM: Final = by_name(
         counter(name, GLOBAL[name].help, "messages", partial(_streamed, count))
         for name, count in (("received", "published"), ("received_confirm", "published"), ("delivered", "delivered"))
     ),
+    counter("confirmed", GLOBAL["confirmed"].help, "messages", lambda b: b.totals.stream_confirmed),
     gauge(
         "publishers",
         "publishers",

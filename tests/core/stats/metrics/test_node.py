@@ -53,7 +53,7 @@ def test_each_protocol_counts_for_itself():
     def counted(table):
         return {name: table[name].read(world.broker) for name in names}
 
-    messages = {"received": 2, "received_confirm": 2, "delivered": 4}
+    messages = {"received": 2, "received_confirm": 2, "confirmed": 2, "delivered": 4}
     assert counted(GLOBAL_STREAM) == {**messages, "publishers": 2, "consumers": 2}
     assert counted(GLOBAL) == dict.fromkeys(names, 0)
     assert {metric.read(world.broker) for metric in GLOBAL.values()} == {0}
