@@ -53,10 +53,14 @@ def _paused(order: dict[str, Any] | None) -> Iterator[str]:
 def _readers(found: list[dict[str, Any]]) -> Iterator[str]:
     for one in found[:READERS_MAX]:
         called = f" ({cell(one['user_provided_name'])})" if one["user_provided_name"] else ""
-        where = f"channel {one['channel']} of {one['connection_pid']} {cell(one['connection'])}{called}"
+        where = f"{one['connection_pid']} {cell(one['connection'])}{called}"
         at = "looks for its place" if one["next_offset"] is None else f"next offset {one['next_offset']}"
-        unacked = f"{one['unacknowledged']:,} of {one['prefetch_count']:,} to acknowledge"
+        name, owed = cell(one["consumer_tag"]), f"{one['unacknowledged']:,} of {one['prefetch_count']:,} to acknowledge"
+        if one["credits"] is not None:
+            name, owed = f"subscription {name}", f"credit for {one['credits']:,} chunks"
+        else:
+            where = f"channel {one['channel']} of {where}"
         skipped = f", {one['skipped']:,} skipped" if one["skipped"] else ""
-        yield f"{cell(one['consumer_tag'])}: {one['lag']:,} behind, {at}, {unacked}{skipped}; on {where}"
+        yield f"{name}: {one['lag']:,} behind, {at}, {owed}{skipped}; on {where}"
     if len(found) > READERS_MAX:
         yield f"... {len(found) - READERS_MAX:,} more"

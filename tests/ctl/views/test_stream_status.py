@@ -12,6 +12,7 @@ READER = {
     "lag": 1_960,
     "prefetch_count": 10,
     "unacknowledged": 10,
+    "credits": None,
     "skipped": 0,
 }
 DOCUMENT = {
@@ -63,6 +64,12 @@ def test_each_thing_an_operator_asks_for_has_its_line():
         r"c: 1,960 behind, next offset 40, 10 of 10 to acknowledge; on channel 1 of <pid> 127.0.0.1:1 -> 127.0.0.1:2 "
         r"(billing\033)"
     )
+
+
+def test_a_client_of_the_stream_protocol_has_credit():
+    lines = shown(readers=[{**READER, "consumer_tag": "7", "credits": 9}])
+    (line,) = [line for line in lines if line.startswith("subscription")]
+    assert line.startswith("subscription 7: 1,960 behind, next offset 40, credit for 9 chunks; on <pid> ")
 
 
 def test_a_pause_is_shown_with_its_reason():

@@ -71,6 +71,7 @@ def _reader(reader: "Reader") -> dict[str, Any]:
         "next_offset": reader.next_offset,
         "lag": reader.lag,
         "prefetch_count": consumer.prefetch,
+        "credits": consumer.chunks if consumer.takes_chunks else None,
         "unacknowledged": consumer.unacked,
         "skipped": reader.skipped,
     }
