@@ -94,7 +94,7 @@ def test_a_connection_is_listed_and_closed(running, client):
     } == shown
     assert [] == json.loads(running.ctl("-q", "list_channels", "--formatter", "json"))
     running.ctl("close_connection", row["pid"], "maintenance")
-    assert (Code.OK, "CONNECTION_FORCED - maintenance") == client.until_closed()
+    assert client.until_closed() is None  # without a word, as in RabbitMQ
 
 
 def test_subscriptions_are_consumers(running, client):
@@ -108,7 +108,7 @@ def test_subscriptions_are_consumers(running, client):
     (row,) = json.loads(running.ctl("-q", "list_streams", "name", "messages", "readers", "--formatter", "json"))[-1:]
     assert row["messages"] == 10 or row["name"] != "s"
     running.ctl("close_all_connections", "maintenance")
-    assert (Code.OK, "CONNECTION_FORCED - maintenance") == client.until_closed()
+    assert client.until_closed() is None  # without a word, as in RabbitMQ
 
 
 def test_a_paused_stream_holds_its_publishers(running, client):
