@@ -38,6 +38,7 @@ PARTS: Final = (
     "errors.py",
     "run.py",
     "seq_ranges.py",
+    "entries_run.py",
 )
 PARTS_TOO: Final = (
     *("message.py", "clock.py", "session.py", "content_view.py", "log_event.py"),
