@@ -41,12 +41,62 @@ class StreamFacts(Queue):
     @property
     def first_offset(self) -> int:
         """Return the offset of the oldest message that is kept."""
-        raise NotImplementedError
+        return min(self.files.first_offset, self.next_offset)
 
     @property
     def last_chunk_offset(self) -> int:
         """Return where the last chunk that consumers may have begins."""
-        raise NotImplementedError
+        for piece in reversed(self.pieces):
+            if piece.offset < self.next_offset:
+                return piece.offset
+        return min(max(self.files.last_chunk_offset, self.first_offset), self.next_offset)
+
+    @property
+    def messages(self) -> int:
+        """Return how many messages can be read."""
+        return self.next_offset - self.first_offset
+
+    @property
+    def messages_ready(self) -> int:
+        """Return the same: reading takes nothing away."""
+        return self.messages
+
+    @property
+    def messages_unacknowledged(self) -> int:
+        """Return how many messages its consumers were delivered and have to acknowledge, for their credit."""
+        return sum([consumer.unacked for consumer in self.consumers])
+
+    @property
+    def messages_resident(self) -> int:
+        """Return how many messages have their contents in memory."""
+        return sum([piece.stop - piece.offset for piece in self.pieces.resident])
+
+    @property
+    def octets_resident(self) -> int:
+        """Return the octets of these."""
+        return sum([run.octets for run in self._runs])
+
+    @property
+    def _runs(self) -> "list[Run]":
+        return [piece.run for piece in self.pieces if piece.run is not None]
+
+    @property
+    def memory_octets(self) -> int:
+        """Return about what its messages take in memory."""
+        held = sum([run.held_octets for run in self._runs])
+        return held + sum([run.held_octets for reader in self.readers.values() for run in reader.ahead])
+
+    @property
+    def runs_in_memory(self) -> "Iterator[Run]":
+        """Yield the runs that are held in memory, for its readers or until they move."""
+        yield from self._runs
+        for reader in list(self.readers.values()):
+            yield from list(reader.ahead)
+
+    @property
+    def pending(self) -> int:
+        """Return the octets of what has not moved into its files."""
+        return self.pieces.pending
 
     def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
         """Call `done` with runs from the one with an offset on, as far as consumers may have them.

@@ -19,7 +19,7 @@ from pybroker.core.stream.tracking import Tracking
 from pybroker.store.streams.memory import MemoryStreamLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from pybroker.core.channel.consumer import Consumer
     from pybroker.core.channel.receipt import Receipt
@@ -84,11 +84,6 @@ class Stream(StreamFacts):
         self.consumers = StreamConsumers()
 
     @property
-    def pending(self) -> int:
-        """Return the octets of what has not moved into its files."""
-        return self.pieces.pending
-
-    @property
     def companions(self) -> "tuple[Tracking, ...]":
         """Return what it has in the log beside its messages."""
         return (self.tracking,)
@@ -112,57 +107,9 @@ class Stream(StreamFacts):
     # -- what others ask ----------------------------------------------------------------------------------------------
 
     @property
-    def first_offset(self) -> int:
-        """Return the offset of the oldest message that is kept."""
-        return min(self.files.first_offset, self.next_offset)
-
-    @property
-    def last_chunk_offset(self) -> int:
-        """Return where the last chunk that consumers may have begins."""
-        for piece in reversed(self.pieces):
-            if piece.offset < self.next_offset:
-                return piece.offset
-        return min(max(self.files.last_chunk_offset, self.first_offset), self.next_offset)
-
-    @property
     def uncommitted_position(self) -> int:
         """Return the commit position of its newest messages; 0: all are committed."""
         return self._uncommitted[-1][0] if self._uncommitted else 0
-
-    @property
-    def messages(self) -> int:
-        """Return how many messages can be read."""
-        return self.next_offset - self.first_offset
-
-    @property
-    def messages_ready(self) -> int:
-        """Return the same: reading takes nothing away."""
-        return self.messages
-
-    @property
-    def messages_unacknowledged(self) -> int:
-        """Return how many messages its consumers were delivered and have to acknowledge, for their credit."""
-        return sum([consumer.unacked for consumer in self.consumers])
-
-    @property
-    def messages_resident(self) -> int:
-        """Return how many messages have their contents in memory."""
-        return sum([piece.stop - piece.offset for piece in self.pieces.resident])
-
-    @property
-    def octets_resident(self) -> int:
-        """Return the octets of these."""
-        return sum([run.octets for run in self._runs])
-
-    @property
-    def _runs(self) -> "list[Run]":
-        return [piece.run for piece in self.pieces if piece.run is not None]
-
-    @property
-    def memory_octets(self) -> int:
-        """Return about what its messages take in memory."""
-        held = sum([run.held_octets for run in self._runs])
-        return held + sum([run.held_octets for reader in self.readers.values() for run in reader.ahead])
 
     @property
     def backlogged(self) -> bool:
@@ -313,13 +260,6 @@ class Stream(StreamFacts):
                 octets_max,
                 lambda found: done(found if isinstance(found, BaseException) else on_clock(found, clock)),
             )
-
-    @property
-    def runs_in_memory(self) -> "Iterator[Run]":
-        """Yield the runs that are held in memory, for its readers or until they move."""
-        yield from self._runs
-        for reader in list(self.readers.values()):
-            yield from list(reader.ahead)
 
     # -- settled, returned: credit alone -------------------------------------------------------------------------------
 
