@@ -11,12 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.core.auth.certificate import EXTERNAL
 from pybroker.core.auth.login import LOCAL_ONLY, Verdict
-from pybroker.core.auth.permissions import check_vhost
-from pybroker.core.auth.quota import check_connection
 from pybroker.core.channel.throttle import LOGIN
-from pybroker.core.events import connections as connection_events
 from pybroker.core.peer import sasl
-from pybroker.core.peer.log_name import called
 from pybroker.core.peer.states import State
 from pybroker.errors import AmqpError
 from pybroker.log_event import event
@@ -197,34 +193,20 @@ def _smaller(theirs: int, ours: int) -> int:
 
 def open_vhost(session: "StreamSession", command: commands.Open) -> None:
     """Enter a virtual host."""
-    broker = session.broker
-    assert session.user is not None
     try:
-        check_connection(broker, session.user, command.vhost)
-        check_vhost(session.user, command.vhost)
+        session.enter_named(command.vhost)
     except AmqpError as error:
         extra = event("connection.error", session)
         log.warning("Error on connection %s (%s): %s", session.pid, session.name, error.text, extra=extra)
         octets = response(command.key, command.correlation_id, Code.VHOST_ACCESS_FAILURE)
         session.refuse(octets, error.text, _answer_at_ms(session))
         return
-    vhost = broker.vhosts[command.vhost]
-    session.enter(vhost)
     session.state = State.RUNNING
     session.frame_octets_max = session.channel.frame_octets_max
     host, port = advertised(session)
     content = pairs_octets({"advertised_host": host, "advertised_port": str(port)})
     session.send(response(command.key, command.correlation_id, Code.OK, content))
-    log.info(
-        "connection %s (%s): user %.256r authenticated and granted access to vhost %.256r",
-        session.pid,
-        called(session),
-        session.user.name,
-        vhost.name,
-        extra=event("connection.opened", session),
-    )
-    broker.totals.churn.count("connections_opened")
-    connection_events.connection_created(session)
+    session.tell_opened()
 
 
 def close(session: "StreamSession", command: commands.Close) -> None:

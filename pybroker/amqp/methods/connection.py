@@ -11,11 +11,7 @@ from pamqp import commands
 from pybroker.amqp.states import LOGIN_VERDICT, PROTOCOL_HEADER, after
 from pybroker.core.auth.certificate import EXTERNAL
 from pybroker.core.auth.login import Verdict
-from pybroker.core.auth.permissions import check_vhost
-from pybroker.core.auth.quota import check_connection
-from pybroker.core.events import connections as connection_events
 from pybroker.core.peer import sasl
-from pybroker.core.peer.log_name import called
 from pybroker.core.peer.states import State
 from pybroker.core.settings import MESSAGE_OCTETS_CEILING
 from pybroker.errors import (
@@ -183,27 +179,13 @@ def _check_negotiated(field: str, value: int, ours: int, least: int) -> None:
 
 def connection_open(session: "AmqpSession", method: commands.Connection.Open) -> None:
     """Enter a virtual host [connection.open]. Raises NotAllowed (530)."""
-    broker = session.broker
-    assert session.user is not None
-    check_connection(broker, session.user, method.virtual_host)
-    vhost = broker.vhosts[method.virtual_host]
-    check_vhost(session.user, vhost.name)
-    session.enter(vhost)
+    session.enter_named(method.virtual_host)
     session.state = after(session.state, "Connection.Open")
     # Without the leeway that the frame path allows: what is scanned is passed on as it is.
     maximum = session.frame_octets_max - EMPTY_FRAME_OCTETS if session.frame_octets_max else MESSAGE_OCTETS_CEILING
-    session.scan_octets_max = min(maximum, broker.settings.message_octets_max)
+    session.scan_octets_max = min(maximum, session.broker.settings.message_octets_max)
     session.send_method(0, make_method(commands.Connection.OpenOk))
-    log.info(
-        "connection %s (%s): user %.256r authenticated and granted access to vhost %.256r",
-        session.pid,
-        called(session),
-        session.user.name,
-        vhost.name,
-        extra=event("connection.opened", session),
-    )
-    broker.totals.churn.count("connections_opened")
-    connection_events.connection_created(session)
+    session.tell_opened()
 
 
 def connection_close(session: "AmqpSession", _method: commands.Connection.Close) -> None:

@@ -7,11 +7,13 @@ import logging
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.core.auth.certificate import certificate_of
+from pybroker.core.auth.permissions import check_vhost
+from pybroker.core.auth.quota import check_connection
 from pybroker.core.channel.state import SessionState
 from pybroker.core.channel.throttle import PEER
 from pybroker.core.events import connections as connection_events
 from pybroker.core.peer import alive
-from pybroker.core.peer.log_name import described, fields
+from pybroker.core.peer.log_name import called, described, fields
 from pybroker.core.peer.states import ENDING, HANDSHAKE, State
 from pybroker.log_event import event
 from pybroker.peer import connection_name
@@ -143,6 +145,31 @@ class PeerSession(SessionState):
     def log_fields(self) -> dict[str, object]:
         """Return what the log says about this connection, by the names of the fields."""
         return fields(self)
+
+    # -- the handshake's end -------------------------------------------------------------------------------------------
+
+    def enter_named(self, vhost_name: str) -> None:
+        """Enter a virtual host. Raises NotAllowed (530): there is none, a limit is reached, or the user may not."""
+        broker, user = self.broker, self.user
+        assert user is not None
+        check_connection(broker, user, vhost_name)
+        check_vhost(user, vhost_name)
+        self.enter(broker.vhosts[vhost_name])
+
+    def tell_opened(self) -> None:
+        """Tell the log, and whoever follows events, that the connection is open."""
+        assert self.user is not None
+        assert self.vhost is not None
+        log.info(
+            "connection %s (%s): user %.256r authenticated and granted access to vhost %.256r",
+            self.pid,
+            called(self),
+            self.user.name,
+            self.vhost.name,
+            extra=event("connection.opened", self),
+        )
+        self.broker.totals.churn.count("connections_opened")
+        connection_events.connection_created(self)
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
