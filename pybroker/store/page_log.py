@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from pybroker.seq_ranges import SeqRanges
-from pybroker.store import format as fmt
+from pybroker.store import format as fmt, publish_record
 from pybroker.store.disk import DiskError
 from pybroker.store.journal.reader import Reader, first_seq
 from pybroker.store.segments.live_index import Index
@@ -190,7 +190,7 @@ def _write(
     try:
         for run, indexes in gathered:
             index.add(run.first_seq + indexes.start, written + waiting)
-            parts.append(fmt.publish(0, run, indexes, run.arrived_ms, seed))
+            parts.append(publish_record.publish(0, run, indexes, run.arrived_ms, seed))
             waiting += len(parts[-1])
             if waiting >= WRITE_OCTETS:
                 written, waiting, parts = _put(disk, file, written, parts, reserved_octets), 0, []

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, RunAttributes
-from pybroker.store import format as fmt
+from pybroker.store import format as fmt, publish_record
+from pybroker.store.segments.scan import Record, scan
 
 PERSISTENT = RunAttributes(persistent=True)
 LOG_ID = 0xE90C4
@@ -59,7 +60,7 @@ def run_of(
 
 def publish(run: Run, set_id: int = 1, seed: int = SEED) -> bytes:
     """Return the record of a whole run."""
-    return fmt.publish(set_id, run, range(run.count), run.arrived_ms, seed)
+    return publish_record.publish(set_id, run, range(run.count), run.arrived_ms, seed)
 
 
 def one_of_each(seed: int = SEED) -> list[bytes]:
@@ -95,3 +96,11 @@ def rows_from(told) -> dict[int, "array[int]"]:
     for queue_id, first, last, times, *due in told:
         rows.setdefault(queue_id, array("Q")).extend((first, last, times, *(due or [0])))
     return rows
+
+
+def payload_of(octets: bytes, kind: int, seed: int = SEED) -> bytes:
+    """Return the payload of the only record of these octets, which has this type."""
+    (found,) = scan(octets, 0, seed)
+    assert isinstance(found, Record)
+    assert (found.offset, found.type) == (0, kind)
+    return found.payload

@@ -7,7 +7,7 @@ from zlib import crc32
 import pytest
 from google_crc32c import extend
 
-from pybroker.store import format as fmt
+from pybroker.store import format as fmt, publish_record
 from pybroker.store.segments import checkpoint, footer
 from pybroker.store.segments.checkpoint import Checkpoint
 from pybroker.store.segments.delay import encode_delay
@@ -52,7 +52,7 @@ def ends(drawn, fixed):
     [
         ("1 BATCH", fmt._BATCH.size),
         ("2 TARGETS", fmt._TARGETS.size),
-        ("3 PUBLISH", fmt._PUBLISH.size),
+        ("3 PUBLISH", publish_record._PUBLISH.size),
         ("4 SETTLE", fmt._GROUP.size),
         ("5 PROVEN", 8),
         ("6 FOOTER", footer._HEAD.size),
@@ -118,7 +118,7 @@ def test_values_stand_where_they_are_drawn():
 
 def test_a_publish_stands_where_it_is_drawn():
     run = run_of([b"ab", b"cd"], 5, ("x", "key"), channel=6, frame_octets_max=4_096)
-    octets, drawn = fmt.publish(7, run, range(2), 77, SEED)[12:], fields(".B 3 PUBLISH")
+    octets, drawn = publish_record.publish(7, run, range(2), 77, SEED)[12:], fields(".B 3 PUBLISH")
     size = len(run.content(0))
     words = (
         "set of queues",
@@ -160,5 +160,5 @@ def test_values_of_streams_stand_where_they_are_drawn():
     point, drawn = streams.Point(1, 2, 3, 4).encode(5), drawing("point,", "STREAMS")
     assert [read(point, drawn, each) for each in ("offset", "wall", "position", "flags")] == [1, 2, 3, 4]
     assert read(point, drawn, "crc") == extend(5, point[:28])
-    payload = fmt.publish(0, run_of([b"a", b"bc"], 7), range(2), 9, 0)[fmt.RECORD_OCTETS :]
+    payload = publish_record.publish(0, run_of([b"a", b"bc"], 7), range(2), 9, 0)[fmt.RECORD_OCTETS :]
     assert bytes(data) == payload

@@ -8,7 +8,7 @@ from array import array
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pybroker.entries_run import EntriesRun
-from pybroker.store import format as fmt
+from pybroker.store import format as fmt, publish_record
 from pybroker.store.segments.ack_ranges import normalized
 from pybroker.store.segments.delay import encode_delay
 from pybroker.store.segments.live_index import Target
@@ -131,7 +131,7 @@ class BatchBuilder:
             indexes = range(start, stop)
             if at >= due:
                 due = add_point(run.first_seq + start, at)
-            record = fmt.publish(set_id, run, indexes, run.arrived_ms + steady_ms, seed)
+            record = publish_record.publish(set_id, run, indexes, run.arrived_ms + steady_ms, seed)
             records.append(record)
             at += len(record)
             published.append((target, run, indexes))

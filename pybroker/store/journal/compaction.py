@@ -7,7 +7,7 @@ they are settled. Until the new file has its name on disk, the old one stays.
 from typing import TYPE_CHECKING, NamedTuple
 
 from pybroker.seq_ranges import SeqRanges, merge
-from pybroker.store import format as fmt
+from pybroker.store import format as fmt, publish_record
 from pybroker.store.segments.ack_ranges import ranges, whole
 from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Index
@@ -94,14 +94,14 @@ class _Writing:
                     self._targets[named.set_id] = target
             self._add(fmt.record(fmt.TARGETS, record.payload, self._seed))
         elif record.type == fmt.PUBLISH:
-            set_id, messages = fmt.publish_messages(record.payload)
+            set_id, messages = publish_record.messages_of(record.payload)
             first, last = messages[0][0], messages[-1][0] + messages[-1][1] - 1
             target = self._targets[set_id]
             alive = self._alive[target].between(first, last)
             if not alive.count:
                 return
             whole = alive.count == last - first + 1
-            if not whole and fmt.has_entries(record.payload):
+            if not whole and publish_record.has_entries(record.payload):
                 # It is not taken apart: what is settled of it is known, and stays.
                 more = SeqRanges()
                 more.add(first, last - first + 1, messages[0][2])
@@ -112,11 +112,11 @@ class _Writing:
                 self.index.add(first, self._at)
                 self._add(fmt.record(fmt.PUBLISH, record.payload, self._seed))
                 return
-            run = fmt.decode_publish(record.payload)
+            run = publish_record.decode_publish(record.payload)
             indexes = [range(start - first, start - first + count) for start, count in _joined(alive)]
             for each in indexes:
                 self.index.add(first + each.start, self._at)
-                self._add(fmt.publish(set_id, run, each, run.arrived_ms, self._seed))
+                self._add(publish_record.publish(set_id, run, each, run.arrived_ms, self._seed))
 
     def _add(self, record: bytes) -> None:
         self._records.append(record)

@@ -9,7 +9,7 @@ cut off without an alarm. Neither ever keeps the broker from starting.
 from typing import TYPE_CHECKING, Final
 
 from pybroker.seq_ranges import SeqRanges
-from pybroker.store import format as fmt
+from pybroker.store import format as fmt, publish_record
 from pybroker.store.disk import NEW_SUFFIX, DiskError
 from pybroker.store.recovery.count_live import count_live
 from pybroker.store.recovery.expected import Expected
@@ -200,7 +200,7 @@ class Recovery:
             targets = fmt.decode_targets(payload)
             segment.targets[targets.set_id] = Target(targets.priority, targets.timed, targets.queue_ids)
         elif kind == fmt.PUBLISH and not segment.footed:
-            batch.publishes.append((record.offset, *fmt.publish_messages(payload)))
+            batch.publishes.append((record.offset, *publish_record.messages_of(payload)))
         elif kind == fmt.SETTLE and batch.commit_position > base.commit_position:
             batch.settles += fmt.decode_settle(payload)
         elif kind == fmt.DELAY and batch.commit_position > base.commit_position:

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run
-from pybroker.store import format as fmt
+from pybroker.store import format as fmt, publish_record
 from pybroker.store.segments.scan import Damaged
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ class _Joined:
     __slots__ = ("_alone", "_kind", "_octets", "_payloads", "_split", "_wanted", "first_seq", "next_seq")
 
     def __init__(self, payload: bytes, first: int, count: int) -> None:
-        self._kind = fmt.kind_of(payload)
-        self._alone = fmt.has_entries(payload)
+        self._kind = publish_record.kind_of(payload)
+        self._alone = publish_record.has_entries(payload)
         self._payloads = [payload]
-        self._split = fmt.names_end(payload)
+        self._split = publish_record.names_end(payload)
         self._octets = len(payload) - self._split
         self._wanted: list[int] = []
         self.first_seq = first
@@ -41,7 +41,7 @@ class _Joined:
             or self._alone
             or first + count - self.first_seq > RUN_MESSAGES_MAX
             or self._octets + len(payload) - self._split > RUN_OCTETS_MAX
-            or fmt.kind_of(payload) != self._kind
+            or publish_record.kind_of(payload) != self._kind
         ):
             return False
         self._payloads.append(payload)
@@ -59,7 +59,7 @@ class _Joined:
 
     def found(self) -> "Iterable[tuple[Run, range]]":
         """Give the run with each part of it that is wanted."""
-        run = fmt.decode_publish(self._payloads[0]) if len(self._payloads) == 1 else joined(self._payloads)
+        run = publish_record.decode_publish(self._payloads[0]) if len(self._payloads) == 1 else joined(self._payloads)
         base = self.first_seq
         wanted = iter(self._wanted)
         for first in wanted:
@@ -104,7 +104,7 @@ class Search:
 
     def _take(self, payload: bytes) -> bool:
         """Take what is wanted of a record; tell whether anything was."""
-        first, count = fmt.publish_range(payload)
+        first, count = publish_record.range_of(payload)
         stop = first + count
         firsts, counts = self._firsts, self._counts
         at = self._at
@@ -131,14 +131,14 @@ class Search:
 
 def joined(payloads: list[bytes]) -> Run:
     """Return the messages of PUBLISH records that are alike, each following the one before, as one packed run."""
-    first = fmt.decode_publish(payloads[0])
-    split = fmt.names_end(payloads[0])
+    first = publish_record.decode_publish(payloads[0])
+    split = publish_record.names_end(payloads[0])
     ends = array("I", (0,))
     blobs: list[bytes] = []
     at = body_octets = 0
     sizes: set[int] = set()
     for payload in payloads:
-        count, size, body_size = fmt.SIZES.unpack_from(payload)
+        count, size, body_size = publish_record.SIZES.unpack_from(payload)
         blob = payload[split if size else split + 4 * count :]
         blobs.append(blob)
         if size:
@@ -147,11 +147,11 @@ def joined(payloads: list[bytes]) -> Run:
             ends.extend([at := at + length for length in fmt.column("I", payload, split, count)])
         at = ends[-1]
         sizes.add(body_size)
-        if body_size == fmt.DIFFER:
-            body_octets += sum([size for _, _, size in fmt.publish_messages(payload)[1]])
+        if body_size == publish_record.DIFFER:
+            body_octets += sum([size for _, _, size in publish_record.messages_of(payload)[1]])
         else:
             body_octets += count * body_size
-    body_size = sizes.pop() if len(sizes) == 1 else fmt.DIFFER
+    body_size = sizes.pop() if len(sizes) == 1 else publish_record.DIFFER
     return Run.of_block(
         first.names,
         first.attributes,
@@ -159,7 +159,7 @@ def joined(payloads: list[bytes]) -> Run:
         b"".join(blobs),
         ends,
         body_octets,
-        -1 if body_size == fmt.DIFFER else body_size,
+        -1 if body_size == publish_record.DIFFER else body_size,
         first.arrived_ms,
         first.channel,
         first.frame_octets_max,

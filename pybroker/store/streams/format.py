@@ -36,7 +36,8 @@ from zlib import crc32
 from google_crc32c import extend, value
 
 from pybroker.entries_run import HEAD, EntriesRun, pack_head
-from pybroker.store.format import RECORD_OCTETS, FormatError, check_version, decode_publish, publish
+from pybroker.store.format import RECORD_OCTETS, FormatError, check_version
+from pybroker.store.publish_record import decode_publish, publish
 
 if TYPE_CHECKING:
     from pybroker.run import Run

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
 from pybroker.seq_ranges import SeqRanges
-from pybroker.store import format as fmt
+from pybroker.store import format as fmt, publish_record
 from pybroker.store.definitions.definition_recovery import open_definitions
 from pybroker.store.definitions.rows import queue_ids
 from pybroker.store.disk import Disk, DiskError
@@ -152,7 +152,7 @@ class _Anew:
                 said = fmt.decode_targets(found.payload)
                 self._targets[said.set_id] = Target(said.priority, said.timed, said.queue_ids)
             elif found.type == fmt.PUBLISH:
-                set_id, messages = fmt.publish_messages(found.payload)
+                set_id, messages = publish_record.messages_of(found.payload)
                 if set_id not in self._targets:
                     starts.setdefault(set_id, messages[0][0])
         footer = file.read_footer() or Footer()
@@ -213,10 +213,10 @@ class _Anew:
 
     def _counts(self, record: "Record") -> bool:
         """Tell whether a record can be used: messages whose queues are not known cannot."""
-        return record.type != fmt.PUBLISH or fmt.publish_messages(record.payload)[0] in self._targets
+        return record.type != fmt.PUBLISH or publish_record.messages_of(record.payload)[0] in self._targets
 
     def _publish(self, record: "Record") -> None:
-        set_id, messages = fmt.publish_messages(record.payload)
+        set_id, messages = publish_record.messages_of(record.payload)
         seq_ranges = self.by_target.setdefault(self._targets[set_id], SeqRanges())
         for first, count, size in messages:
             seq_ranges.add(first, count, size)

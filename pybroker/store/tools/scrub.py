@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pybroker.store import format as fmt
+from pybroker.store import format as fmt, publish_record
 from pybroker.store.definitions.definition_recovery import NAME, examine
 from pybroker.store.definitions.snapshot import read_snapshots
 from pybroker.store.segments import log_id as log_ids
@@ -84,7 +84,7 @@ class _Reading:
             if kind == fmt.TARGETS:
                 self.sets.add(fmt.decode_targets(payload).set_id)
             elif kind == fmt.PUBLISH:
-                set_id, parts = fmt.publish_messages(payload)
+                set_id, parts = publish_record.messages_of(payload)
                 self.starts.setdefault(set_id, found.offset)
                 self.messages += sum([count for _, count, _ in parts])
 

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from pybroker.entries_run import EntriesRun
 from pybroker.run import RunAttributes
-from pybroker.store import format as fmt
+from pybroker.store import format as fmt, publish_record
 from pybroker.store.journal.batch_builder import BatchBuilder
 from pybroker.store.segments.live_index import INDEX_EVERY_OCTETS, NAME_EVERY_OCTETS, LiveIndex, Segment, Target
 from pybroker.store.segments.scan import Record, scan
@@ -60,7 +60,7 @@ def test_messages_say_which_queues_they_reached_once_a_segment(live_index):
     assert [each.type for each in records] == [2, 3, 3, 2, 3, 2, 3]
     said = [fmt.decode_targets(each.payload) for each in records if each.type == fmt.TARGETS]
     assert said == [(1, 0, False, (1, 2)), (2, 0, False, (1,)), (3, 3, True, (1,))]
-    sets = [fmt.publish_messages(each.payload)[0] for each in records if each.type == fmt.PUBLISH]
+    sets = [publish_record.messages_of(each.payload)[0] for each in records if each.type == fmt.PUBLISH]
     assert sets == [1, 1, 2, 3]
     assert live_index.segments[0].live == 2 * 3 + 2
 
@@ -85,7 +85,7 @@ def test_they_say_it_again_now_and_then_under_the_same_number(live_index):
 def test_messages_keep_their_time_in_steady_wall_time(live_index):
     made = BatchBuilder()
     made.append(run_of([b"a"], 1, arrived_ms=77), range(1), (1,))
-    assert fmt.decode_publish(encode(made, live_index)[1].payload).arrived_ms == 1_077
+    assert publish_record.decode_publish(encode(made, live_index)[1].payload).arrived_ms == 1_077
 
 
 def test_a_run_that_grows_is_one_record_a_batch(live_index):
@@ -96,11 +96,11 @@ def test_a_run_that_grows_is_one_record_a_batch(live_index):
     octets += made.append(run, range(1, 3), (1,))
     assert octets == made.octets == run.octets
     records = encode(made, live_index)
-    assert [fmt.publish_range(each.payload) for each in records[1:]] == [(1, 3)]
+    assert [publish_record.range_of(each.payload) for each in records[1:]] == [(1, 3)]
     more = made.following()
     extend(run, [b"dddd"])
     assert more.append(run, range(3, 4), (1,)) == len(content(b"dddd"))
-    assert [fmt.publish_range(each.payload) for each in encode(more, live_index, 8)[1:]] == [(4, 1)]
+    assert [publish_record.range_of(each.payload) for each in encode(more, live_index, 8)[1:]] == [(4, 1)]
 
 
 def test_parts_of_a_run_count_as_what_they_are():
@@ -159,7 +159,9 @@ def test_the_index_leads_to_a_record_every_few_octets(live_index):
     segment.used = 5_000
     segment.newest_ms = 5
     octets = made.encode(1, segment, live_index, 0)
-    at = {fmt.publish_range(e.payload)[0]: 5_000 + e.offset for e in scan(octets, 0, SEED) if e.type == fmt.PUBLISH}
+    at = {
+        publish_record.range_of(e.payload)[0]: 5_000 + e.offset for e in scan(octets, 0, SEED) if e.type == fmt.PUBLISH
+    }
     index = segment.index
     assert [at[seq] for seq in index.seqs] == list(index.offsets)
     gaps = [high - low for low, high in zip(index.offsets, index.offsets[1:], strict=False)]

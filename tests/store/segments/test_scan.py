@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from pybroker.store import format as fmt
+from pybroker.store import format as fmt, publish_record
 from pybroker.store.segments.scan import Damaged, Record, Scanner, scan
 from tests.store.records import SEED, one_of_each, publish, random_run, run_of
 
@@ -229,4 +229,4 @@ def test_a_head_that_was_only_searched_for_hides_nothing_behind_it():
         found = []
         for at in range(0, len(octets), piece):
             found += scanner.feed(bytes(octets[at : at + piece]), final=at + piece >= len(octets))
-        assert [fmt.publish_range(each.payload)[0] for each in records(found)] == [10, 11, 12, 13, 14, 20]
+        assert [publish_record.range_of(each.payload)[0] for each in records(found)] == [10, 11, 12, 13, 14, 20]

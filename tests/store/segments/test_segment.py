@@ -7,7 +7,7 @@ from array import array
 import pytest
 
 from pybroker.seq_ranges import SeqRanges
-from pybroker.store import format as fmt, sectors
+from pybroker.store import format as fmt, publish_record, sectors
 from pybroker.store.disk import DiskError
 from pybroker.store.segments import segment as segments
 from pybroker.store.segments.footer import Footer
@@ -125,7 +125,7 @@ def test_all_records_are_given_piece_by_piece(monkeypatch, piece, sealed):
         sample.seal()
     monkeypatch.setattr(segments, "SCAN_OCTETS", piece)
     found = [each for each in SegmentFile(sample.disk, 1, LOG_ID).scan_all() if each.type != fmt.FOOTER]
-    assert [fmt.publish_range(each.payload)[0] for each in found] == list(sample.offsets)
+    assert [publish_record.range_of(each.payload)[0] for each in found] == list(sample.offsets)
     assert [each.offset for each in found] == list(sample.offsets.values())
 
 

@@ -122,8 +122,8 @@ MUTANTS = {
     ),
     "compacted_away": Mutant(
         "journal.compaction",
-        "                self._add(fmt.publish(set_id, run, each, run.arrived_ms, self._seed))",
-        "                self._add(fmt.publish(set_id, run, each[:1], run.arrived_ms, self._seed))",
+        "                self._add(publish_record.publish(set_id, run, each, run.arrived_ms, self._seed))",
+        "                self._add(publish_record.publish(set_id, run, each[:1], run.arrived_ms, self._seed))",
         "compaction drops a live message",
     ),
     "compacted_early": Mutant(

@@ -5,7 +5,8 @@ import zlib
 
 import pytest
 
-from pybroker.store.format import FormatError, VersionError, decode_publish
+from pybroker.store.format import FormatError, VersionError
+from pybroker.store.publish_record import decode_publish
 from pybroker.store.streams import format as fmt
 from pybroker.store.streams.format import Chunk, Header, Point
 from tests.entries import entries, entries_run
