@@ -107,7 +107,7 @@ NO_FRONT: Final = Front(b"\0\0", UNKNOWN)
 def read_front(octets: bytes, sections: list[Section], *, encoded: bool) -> Front:
     """Return what the sections in front of a body say; `encoded`: that stays AMQP 1.0. Raises ValueError."""
     values: Values = {}
-    headers: Headers = []
+    ids: Headers = []
     annotations: Map = {}
     fields: Map = {}
     for kind, _, value_at, stop in sections:
@@ -117,7 +117,7 @@ def read_front(octets: bytes, sections: list[Section], *, encoded: bool) -> Fron
             annotations = _map(octets, value_at, stop)
         elif kind == PROPERTIES:
             given = list(islice(amqp.list_items(octets, value_at, stop), _PROPERTIES_COUNT))
-            headers = _read_properties(given, values)
+            ids = _read_properties(given, values)
         elif kind == APPLICATION_PROPERTIES:
             fields = _map(octets, value_at, stop)
     if encoded:
@@ -133,7 +133,7 @@ def read_front(octets: bytes, sections: list[Section], *, encoded: bool) -> Fron
         origin = Origin(_name(annotations.get(EXCHANGE_KEY)), _name(annotations.get(ROUTING_KEY_KEY)))
         if FILTER_KEY in annotations:
             fields.setdefault(FILTER_KEY, annotations[FILTER_KEY])
-    headers += _headers(fields)
+    headers = _headers(ids, fields)
     if headers:
         values[HEADERS] = join_table(headers)
     return Front(join_properties(values), origin)
@@ -231,10 +231,16 @@ _ID_TEXTS: Final[dict[int, Callable[[bytes], tuple[bytes, bytes]]]] = {
 }
 
 
-def _headers(fields: Map) -> Headers:
-    """Return the headers that application properties become, as many as one message may have."""
+def _headers(ids: Headers, fields: Map) -> Headers:
+    """Return the headers of ids, and those that application properties become, as many as one message may have."""
     headers: Headers = []
     octets_left = HEADERS_OCTETS_MAX
+    for name, known in ids:
+        size = 1 + len(name) + len(known)
+        # A client could not read the message, and would meet it again each time it connects.
+        if size <= octets_left:
+            octets_left -= size
+            headers.append((name, known))
     for key, (code, octets) in fields.items():
         field = field_of(code, octets)
         if field is None or len(key) > _KEY_OCTETS_MAX or not _is_utf8(key):

@@ -3,7 +3,7 @@
 import pytest
 
 from pybroker.wire.amqp10.encoding import list_of, map_of, symbol, text
-from pybroker.wire.amqp10.front import NO_FRONT, PAIRS_MAX, Front, read_front
+from pybroker.wire.amqp10.front import HEADERS_OCTETS_MAX, NO_FRONT, PAIRS_MAX, Front, read_front
 from pybroker.wire.amqp10.sections import (
     APPLICATION_PROPERTIES,
     DELIVERY_ANNOTATIONS,
@@ -56,3 +56,15 @@ def test_no_more_is_read_than_a_message_may_have():
 def test_what_is_malformed_is_refused():
     with pytest.raises(ValueError, match="no list"):
         front(section(PROPERTIES, map_of([])))
+
+
+@pytest.mark.parametrize(("sizes", "kept"), [((90_000, 90_000), 1), ((200_000, 300), 1), ((300, 400), 2)])
+def test_ids_that_fit_no_frame_are_left_out(sizes, kept):
+    message, correlation = (text(b"m" * size) for size in sizes)
+    null = b"\x40"
+    ids = section(PROPERTIES, list_of([message, null, null, null, null, correlation]))
+    fields = section(APPLICATION_PROPERTIES, map_of([(text(b"k"), text(b"v" * 20_000))]))
+    octets = front(ids, fields).properties
+    headers = decode_properties(octets).headers
+    assert len(octets) <= HEADERS_OCTETS_MAX + 100
+    assert len([name for name in headers if name.endswith("-id")]) == kept
