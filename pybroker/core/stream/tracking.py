@@ -159,9 +159,14 @@ class Tracking(Companion):
 
     # -- after a start -------------------------------------------------------------------------------------------------
 
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether values of the time before a start are known."""
+        return self._asked is None
+
     def when_ready(self, call: "Callable[[], None]") -> None:
-        """Call when values of the time before a start are known: at once, or when they are read back."""
-        if self._asked is None:
+        """Call when it is ready: at once, or when they are read back."""
+        if self.is_ready:
             call()
         else:
             self._waiting.append(call)
@@ -180,10 +185,18 @@ class Tracking(Companion):
         for run, indexes in found:
             values, name = read.setdefault(run.names.exchange, {}), run.names.routing_key
             for index, content in zip(indexes, run.contents_at(indexes), strict=True):
+                seq = run.first_seq + index
+                # Damage may have cost a value's settling: then the newest one counts.
+                if name not in values or values[name][1] < seq:
+                    values.pop(name, None)
+                    values[name] = int.from_bytes(content[_NUMBER]), seq
+        # Values that were noted meanwhile are newer, and changed last.
+        for kind, values in read.items():
+            newer = self._values.get(kind, {})
+            for name in newer:
                 values.pop(name, None)
-                values[name] = int.from_bytes(content[_NUMBER]), run.first_seq + index
-        # Values that were noted meanwhile are newer.
-        self._values = {kind: {**values, **self._values.get(kind, {})} for kind, values in read.items()}
+            values.update(newer)
+        self._values = read
         kept = {seq for values in self._values.values() for _, seq in values.values()}
         # Damage may have cost a value, or its settling: the log has told of it.
         for first, count, _ in asked.without((seq, seq) for seq in sorted(kept)).ranges():

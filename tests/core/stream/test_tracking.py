@@ -137,6 +137,17 @@ def test_damage_leaves_one_value_a_name_and_nothing_else(make_stream, log, track
     assert log.settled == [(again.id, 1, 1), (again.id, 9, 9)]
 
 
+def test_one_that_is_noted_while_others_are_read_back_changed_last(make_stream, log, tracking, monkeypatch):
+    monkeypatch.setattr("pybroker.core.stream.tracking.PUBLISHERS_MAX", 2)
+    for name in ("a", "b"):
+        tracking.note_publisher(name, 1)
+    again = restored(make_stream, *log.live())
+    again.note_publisher("a", 2)
+    log.jobs[0]()
+    again.note_publisher("c", 1)
+    assert [again.publisher_id(name) for name in ("a", "b", "c")] == [2, None, 1]
+
+
 def test_a_value_that_is_noted_before_the_old_one_is_read_back_is_newer(make_stream, log, tracking):
     tracking.note_publisher("a", 5)
     again = restored(make_stream, 1)

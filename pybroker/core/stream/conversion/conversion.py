@@ -47,14 +47,13 @@ class _Places(NamedTuple):
 
 
 class Conversion:
-    """`unopened` counts messages that could not be converted, again each time somebody reads them."""
+    """`warn` is called with the stream of a sub-batch that cannot be opened."""
 
-    __slots__ = ("_cache", "_warn", "unopened")
+    __slots__ = ("_cache", "_warn")
 
     def __init__(self, warn: "Callable[[StreamFacts], None]") -> None:
         self._cache = Cache()
         self._warn = warn
-        self.unopened = 0
 
     # -- entries as contents -------------------------------------------------------------------------------------------
 
@@ -128,13 +127,14 @@ class Conversion:
         key = "sub-batch", stream.id, first
         data: bytes | None = self._cache.get(key)
         if data is None:
-            data = opened(batch)
-            if data is None:
-                self.unopened += batch.messages
+            data = opened(batch) or b""
+            if not data:
+                # Known from now on, so that nobody unpacks it again for nothing.
+                self._cache.put(key, data, PLACE_OCTETS)
                 self._warn(stream)
             elif batch.messages > PART_MESSAGES_MAX:
                 self._cache.put(key, data, len(data))
-        return data
+        return data or None
 
     # -- contents as entries -------------------------------------------------------------------------------------------
 
