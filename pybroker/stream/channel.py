@@ -101,7 +101,8 @@ class StreamChannel(PeerChannel):
 
     def ask_update(self, member: "GroupedSubscription", *, active: bool) -> None:
         """Ask the peer to begin with a subscription, or to stop."""
-        if self.session.closing or member.queue.deleted:
+        # One that is leaving with others of its connection, or with its stream, is not asked.
+        if self.consumers.get(member.tag) is not member or member.queue.deleted:
             return
         self._last_id += 1
         self._updates[self._last_id] = member, active, self.session.broker.clock.now_ms + ANSWER_MS_MAX
@@ -110,8 +111,12 @@ class StreamChannel(PeerChannel):
     def updated(self, answer: "ConsumerUpdated") -> None:
         """Take an answer to that; one that nobody waits for is none."""
         member, active, _ = self._updates.pop(answer.correlation_id, (None, False, 0))
-        if member is None or member.cancelled:
+        if member is None:
             return
+        if answer.code != Code.OK:
+            # As in RabbitMQ it goes on all the same.
+            text = f"{self!r} answers ConsumerUpdate of subscription {member.tag} with code {answer.code}"
+            self.session.broker.warn("stream.update_refused", f"update {self.session.id}", text, self.session)
         if active:
             member.resume_at(answer.resumed)
         else:
@@ -120,13 +125,18 @@ class StreamChannel(PeerChannel):
     @property
     def is_late(self) -> bool:
         """Tell whether the peer owes an answer for too long, on which other consumers wait."""
-        now_ms = self.session.broker.clock.now_ms
-        return any(until_ms <= now_ms for _, _, until_ms in self._updates.values())
+        return any(until_ms <= self.session.broker.clock.now_ms for _, _, until_ms in self._updates.values())
+
+    def renew_updates(self) -> None:
+        """Give the peer the whole time again: its answer may have come, and was not read."""
+        until_ms = self.session.broker.clock.now_ms + ANSWER_MS_MAX
+        self._updates = {number: (member, active, until_ms) for number, (member, active, _) in self._updates.items()}
 
     def consumer_gone(self, consumer: "Consumer") -> None:
         """Keep what a subscription has counted; it is none of the channel's any more."""
         super().consumer_gone(consumer)
         if isinstance(consumer, Subscription):
+            self._updates = {number: asked for number, asked in self._updates.items() if asked[0] is not consumer}
             consumer.gone()
 
     # -- streams that go ----------------------------------------------------------------------------------------------
@@ -137,8 +147,10 @@ class StreamChannel(PeerChannel):
         for publisher in [each for each in self.publishers.values() if each.stream is stream]:
             self.remove_publisher(publisher)
             is_used = True
-        for tag in [tag for tag, each in self.consumers.items() if each.queue is stream]:
-            consumer = self.consumers.pop(tag)
+        consumers = [each for each in self.consumers.values() if each.queue is stream]
+        for consumer in consumers:
+            del self.consumers[consumer.tag]
+        for consumer in consumers:
             self.session.consumers -= 1
             self.consumer_gone(consumer)
             if not stream.deleted:

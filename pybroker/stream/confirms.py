@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from pybroker.wire.stream.codes import Code
-from pybroker.wire.stream.frame import publish_confirm, publish_error
+from pybroker.wire.stream.frame import ID_OCTETS, publish_confirm, publish_error
 
 if TYPE_CHECKING:
     from pybroker.core.channel.receipt import Receipt
@@ -68,10 +68,12 @@ class Confirms:
             if log is None:
                 confirmed.setdefault(publisher, []).extend(ids)
             else:
-                frames += publish_error(publisher.id, b"".join(ids), Code.INTERNAL_ERROR, frame_octets_max)
+                refused = b"".join(ids)
+                publisher.refused += len(refused) // ID_OCTETS
+                frames += publish_error(publisher.id, refused, Code.INTERNAL_ERROR, frame_octets_max)
         for publisher, told in confirmed.items():
             octets = b"".join(told)
-            publisher.count_confirmed(len(octets) // 8)
+            publisher.count_confirmed(len(octets) // ID_OCTETS)
             frames += publish_confirm(publisher.id, octets, frame_octets_max)
         return frames
 

@@ -20,16 +20,15 @@ SUPER_STREAM: Final = "super-stream"
 
 
 class GroupedSubscription(Subscription):
-    """It is `chosen` from when it is asked to begin until it is asked to stop."""
+    """Whether it is active the group decides."""
 
-    __slots__ = ("_group", "chosen")
+    __slots__ = ("_group",)
 
     _group: "Group"
 
     def start(self) -> None:
         """Wait for its turn in the group, which may be at once."""
         stream = self.queue
-        self.chosen = False
         stream.consumers.add(self)
         stream.consumers.pause(self)
         groups = stream.streams.groups
@@ -41,6 +40,11 @@ class GroupedSubscription(Subscription):
         """Return the group's name."""
         return str(self.arguments["name"])
 
+    @property
+    def chosen(self) -> bool:
+        """Tell whether it was asked to begin, and not to stop since."""
+        return self._group.active is self
+
     def _partition(self) -> int | None:
         """Return which partition of its super stream the stream is; None if of none."""
         exchange = self.queue.vhost.exchanges.get(str(self.arguments.get(SUPER_STREAM, "")))
@@ -51,12 +55,10 @@ class GroupedSubscription(Subscription):
 
     def activate(self) -> None:
         """Ask the peer to begin."""
-        self.chosen = True
         self.channel.ask_update(self, active=True)
 
     def step_down(self) -> None:
         """Deliver no more, and ask the peer to stop."""
-        self.chosen = False
         self.queue.consumers.pause(self)
         self.queue.detach(self)
         self.channel.ask_update(self, active=False)

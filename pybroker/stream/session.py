@@ -60,20 +60,20 @@ class StreamSession(PeerSession):
         """Return how many messages were delivered to it."""
         return self.channel.delivered_no_ack
 
-    @property
-    def acked(self) -> int:
-        """Return 0: nothing is acknowledged."""
-        return 0
-
     def tick(self) -> None:
         """Do what is due each second; end the connection of a peer on whose answer a group waits for too long."""
         super().tick()
-        if self.channel.is_late and not self.closing:
+        if self.readable and not self.closing and self.channel.is_late:
             text = f"closing stream connection {self.pid} ({self.name}): no answer to ConsumerUpdate"
             self.broker.warn("stream.answer_late", f"late answer {self.id}", text, self)
             self.cut_off("no answer to ConsumerUpdate")
 
     # -- in -----------------------------------------------------------------------------------------------------------
+
+    def reading_resumed(self) -> None:
+        """Read the peer again; answers of the meantime have not been seen, so they were not late."""
+        self.channel.renew_updates()
+        super().reading_resumed()
 
     def receive(self, data: bytes) -> None:
         """Take octets as they came from the peer."""

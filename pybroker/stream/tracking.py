@@ -11,14 +11,9 @@ if TYPE_CHECKING:
 
 def ready(stream: "Stream") -> "Tracking":
     """Return the tracking of a stream. Raises Unready: it is being read back."""
-    unready = Unready()
-    is_ready: list[bool] = []
-
-    def note_ready() -> None:
-        is_ready.append(True)
-        unready.resume()
-
-    stream.tracking.when_ready(note_ready)
-    if not is_ready:
+    tracking = stream.tracking
+    if not tracking.is_ready:
+        unready = Unready()
+        tracking.when_ready(unready.resume)
         raise unready
-    return stream.tracking
+    return tracking

@@ -19,7 +19,7 @@ class Publisher:
     """Stands for one: known by itself."""
 
     def __init__(self, number: int) -> None:
-        self.id, self.is_gone, self.confirmed = number, False, 0
+        self.id, self.is_gone, self.confirmed, self.refused = number, False, 0, 0
 
     def count_confirmed(self, publishes: int) -> None:
         self.confirmed += publishes

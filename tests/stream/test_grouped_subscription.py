@@ -151,3 +151,40 @@ def test_an_operator_pauses_one_that_waits(world, peer):
     world.run()
     assert bodies(other) == [b"a"]
     assert first.cancelled
+
+
+def test_a_peer_that_is_not_read_is_not_late(world, peer):
+    peer.declare()
+    join(peer)
+    world.broker.alarms.set("memory", "test")
+    peer.publish(b"a")  # which an alarm blocks, and all behind it
+    ((correlation_id, *_),) = updates(peer)
+    answer(peer, correlation_id, 0)
+    world.advance(120_000)
+    assert not peer.session.finished
+    world.broker.alarms.clear("memory")
+    world.run()
+    assert bodies(peer) == [b"a"]
+
+
+def test_nobody_waits_for_an_answer_of_one_that_has_left(world, peer):
+    join(peer)
+    assert peer.call(commands.Unsubscribe, 1).code == 1
+    world.advance(120_000)
+    assert not peer.session.finished
+
+
+def test_a_connection_that_ends_asks_none_of_its_own(world, peer):
+    for number in (1, 2, 3):
+        join(peer, number)
+    assert len(updates(peer)) == 1
+    peer.call(commands.Close, 1, "OK")
+    assert not updates(peer)
+
+
+def test_an_error_for_an_answer_changes_nothing_but_is_told(world, peer, caplog):
+    join(peer)
+    ((correlation_id, *_),) = updates(peer)
+    peer.send(commands.ConsumerUpdated(correlation_id, 15, Offset(OffsetType.OFFSET, 0)))
+    assert world.vhost.queues["s"].readers
+    assert "answers ConsumerUpdate of subscription 1 with code 15" in caplog.text

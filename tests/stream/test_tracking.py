@@ -7,6 +7,7 @@ from pybroker.wire.stream.codes import Code
 def test_a_request_waits_and_what_is_behind_it(world, peer, monkeypatch):
     calls = []
     tracking = world.vhost.queues["s"].tracking
+    monkeypatch.setattr(type(tracking), "is_ready", False)
     monkeypatch.setattr(type(tracking), "when_ready", lambda _, call: calls.append(call))
     peer.send(commands.QueryOffset(5, "me", "s"), commands.StreamStats(6, "s"))
     assert ([], False) == (peer.answers, peer.session.readable)
@@ -20,6 +21,7 @@ def test_a_request_waits_and_what_is_behind_it(world, peer, monkeypatch):
 def test_a_session_that_has_gone_is_left_alone(world, peer, monkeypatch):
     calls = []
     tracking = world.vhost.queues["s"].tracking
+    monkeypatch.setattr(type(tracking), "is_ready", False)
     monkeypatch.setattr(type(tracking), "when_ready", lambda _, call: calls.append(call))
     peer.send(commands.DeclarePublisher(5, 1, "me", "s"))
     peer.disconnect()

@@ -18,7 +18,7 @@ _head: Final = Struct(">LHH")
 _size: Final = Struct(">L").unpack_from
 _response: Final = Struct(">LHHLH").pack
 _confirm: Final = Struct(">LHHBL").pack
-_ID_OCTETS: Final = 8
+ID_OCTETS: Final = 8
 # Of a Deliver, in front of its chunk.
 DELIVER_OCTETS_MAX: Final = 17
 _deliver: Final = Struct(">LHHB").pack
@@ -84,8 +84,8 @@ def response(key: int, correlation_id: int, code: int, content: bytes = b"") -> 
 def publish_confirm(publisher_id: int, ids: bytes, octets_max: int = 0) -> list[bytes]:
     """Return PublishConfirms, none larger than a frame may be (0: of any size); `ids` are of eight octets each."""
     return [
-        _confirm(len(part) + 9, Key.PUBLISH_CONFIRM, VERSION_1, publisher_id, len(part) // _ID_OCTETS) + part
-        for part in _parts(ids, octets_max, _ID_OCTETS)
+        _confirm(len(part) + 9, Key.PUBLISH_CONFIRM, VERSION_1, publisher_id, len(part) // ID_OCTETS) + part
+        for part in _parts(ids, octets_max, ID_OCTETS)
     ]
 
 
@@ -93,16 +93,16 @@ def publish_error(publisher_id: int, ids: bytes, code: Code, octets_max: int = 0
     """Return PublishErrors, none larger than a frame may be, with one code for all of these ids."""
     told = code.to_bytes(2)
     frames = []
-    for part in _parts(ids, octets_max, _ID_OCTETS + len(told)):
-        details = b"".join([part[at : at + _ID_OCTETS] + told for at in range(0, len(part), _ID_OCTETS)])
-        count = len(part) // _ID_OCTETS
+    for part in _parts(ids, octets_max, ID_OCTETS + len(told)):
+        details = b"".join([part[at : at + ID_OCTETS] + told for at in range(0, len(part), ID_OCTETS)])
+        count = len(part) // ID_OCTETS
         frames.append(_confirm(len(details) + 9, Key.PUBLISH_ERROR, VERSION_1, publisher_id, count) + details)
     return frames
 
 
 def _parts(ids: bytes, octets_max: int, each: int) -> list[bytes]:
     """Return ids as many as frames have room for, if one takes `each` octets there; one at least."""
-    step = max(1, (octets_max - 9) // each) * _ID_OCTETS if octets_max else len(ids)
+    step = max(1, (octets_max - 9) // each) * ID_OCTETS if octets_max else len(ids)
     return [ids] if step >= len(ids) else [ids[at : at + step] for at in range(0, len(ids), step)]
 
 
