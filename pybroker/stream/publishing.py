@@ -57,7 +57,7 @@ def _scan(buffer: bytes, at: int, first: "Frame") -> Published:
     if first.version == VERSION_1:
         published = scan(buffer, at, len(buffer))
     elif first.version == VERSION_2:
-        # Chunks have no filter values: all of them are sent, and clients look at each message anyway.
+        # Differs from RabbitMQ: filter values are not kept. All chunks are sent; clients look at each message anyway.
         found = scan_filtered(buffer, at, first.stop)
         published = None if found is None else found[0]
     else:

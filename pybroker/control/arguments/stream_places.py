@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pybroker.control.arguments.lookup import find_queue
-from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, BadArguments, Node, Refused
+from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, BadArguments, Node, Progress, Refused
 from pybroker.offset_spec import OffsetSpec
 from pybroker.text.duration import milliseconds
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from pybroker.core.stream.stream import Stream
+    from pybroker.core.stream.tracking import Tracking
     from pybroker.core.topology.vhost import VHost
 
 FIRST: Final = "first"
@@ -22,6 +23,8 @@ NAMES: Final = (FIRST, LAST, NEXT)
 # An offset is a number of 64 bits.
 OFFSET_MAX: Final = (1 << 63) - 1
 AGE_MS_MAX: Final = 3_153_600_000_000
+# Told while the disk works.
+WAITING: Final = Progress(0, 1)
 # Between two looks whether the disk has answered.
 PAUSE_S: Final = 0.001
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
@@ -63,17 +66,30 @@ def offset_of(node: Node, stream: "Stream", place: OffsetSpec, waiting: "T") -> 
     return (yield from answered(node, stream, lambda done: stream.locate(place, done), waiting))
 
 
+def check_offset(stream: "Stream", offset: int, most: int) -> None:
+    """Refuse an offset above the last one that is meant. Raises Refused."""
+    if offset > most:
+        last = f"its next message has offset {stream.next_offset}"
+        raise Refused(f"stream '{stream.name}' has no offset {offset}: {last}")
+
+
+def tracked(node: Node, stream: "Stream", waiting: "T") -> "Generator[T, None, Tracking]":
+    """Return a stream's tracking, once it is read back after a start. Raises Refused: the stream is deleted."""
+    yield from answered(node, stream, lambda done: stream.tracking.when_ready(lambda: done(0)), waiting)
+    return stream.tracking
+
+
 def answered(
     node: Node, stream: "Stream", ask: "Callable[[Callable[[Any], None]], None]", waiting: "T"
 ) -> "Generator[T, None, int]":
     """Ask a stream's files for an offset and return it; yield `waiting` until then. Raises Refused: the disk fails."""
     found: list[int | BaseException] = []
     ask(found.append)
-    while not found:
-        if stream.deleted:
-            raise Refused(f"stream '{stream.name}' was deleted")
+    while not found and not stream.deleted:
         node.pause(PAUSE_S)
         yield waiting
+    if stream.deleted:
+        raise Refused(f"stream '{stream.name}' was deleted")
     answer = found[0]
     if isinstance(answer, BaseException):
         raise Refused(f"the disk fails for stream '{stream.name}': {answer}", EX_TEMPFAIL)

@@ -1,16 +1,13 @@
 """list_stream_tracking: offsets that consumers stored, and the last publishing ids of publishers."""
 
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.arguments.stream_places import find_stream
+from pybroker.control.arguments.stream_places import find_stream, tracked
 from pybroker.control.spec import EX_USAGE, Arg, BadArguments, Column, ColumnsArg, Command, Node, VHostArg
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-# Between two looks whether values of the time before a start are known.
-PAUSE_S: Final = 0.001
 
 
 class Tracked(NamedTuple):
@@ -42,10 +39,8 @@ def check(args: Args) -> None:
 def run(node: Node, args: Args) -> "Iterator[Tracked]":
     """Yield the values by name. Raises Refused."""
     stream = find_stream(find_vhost(node.broker, args.vhost), args.stream)
-    ready: list[bool] = []
-    stream.tracking.when_ready(lambda: ready.append(True))
-    while not ready and not stream.deleted:
-        node.pause(PAUSE_S)
+    for _ in tracked(node, stream, None):
+        pass
     if not args.writer:
         for name, offset in stream.tracking.offsets:
             yield Tracked("offset", name, offset, max(0, stream.next_offset - offset - 1))

@@ -3,13 +3,21 @@
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.arguments.stream_places import NAMES, find_stream, offset_of, parse_place
-from pybroker.control.spec import Arg, Command, Node, Progress, Refused, VHostArg
+from pybroker.control.arguments.stream_places import (
+    NAMES,
+    WAITING,
+    check_offset,
+    find_stream,
+    offset_of,
+    parse_place,
+    tracked,
+)
+from pybroker.control.spec import EX_TEMPFAIL, Arg, Command, Node, Progress, Refused, VHostArg
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-WAITING: Final = Progress(0, 1)
+# Between two looks whether it is on disk.
 PAUSE_S: Final = 0.001
 
 
@@ -21,9 +29,8 @@ class Args(NamedTuple):
     to: Annotated[
         str,
         Arg(
-            "offset to store, behind which clients go on: OFFSET (default: 0), first, last (the last chunk), next, -N "
-            "(so many before the end), a "
-            "time such as 2026-05-01T12:00 (UTC), or a time ago such as 1h",
+            "OFFSET to store, behind which clients go on (default: 0), or where they go on: first, last (the last "
+            "chunk), next, -N (so many before the end), a time such as 2026-05-01T12:00 (UTC), or a time ago as 1h",
             "--to",
             "place",
         ),
@@ -39,21 +46,23 @@ def check(args: Args) -> None:
 def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     """Store the offset; that is on disk when this returns. Raises Refused."""
     stream = find_stream(find_vhost(node.broker, args.vhost), args.stream)
-    offset = yield from offset_of(node, stream, parse_place(args.to, "--to", NAMES), WAITING)
-    ready: list[bool] = []
-    stream.tracking.when_ready(lambda: ready.append(True))
-    while not ready and not stream.deleted:
-        node.pause(PAUSE_S)
-        yield WAITING
-    before = stream.tracking.offset(args.reference)
+    place = parse_place(args.to, "--to", NAMES)
+    offset = yield from offset_of(node, stream, place, WAITING)
+    last = max(0, stream.next_offset - 1)
+    if place.offset is None or place.offset < 0:
+        offset = max(0, offset - 1)  # it is the message with which they go on
+    check_offset(stream, offset, last)
+    tracking = yield from tracked(node, stream, WAITING)
+    before = tracking.offset(args.reference)
     if before is None:
         raise Refused(f"no consumer has stored an offset as '{args.reference}' in stream '{stream.name}'")
-    stream.tracking.store_offset(args.reference, offset)
+    tracking.store_offset(args.reference, offset)
     position = stream.log.commit_position
     stream.log.want(position)
     while stream.log.completed < position:
         if stream.log.failed:
-            raise Refused(f"the offset cannot be stored: {stream.log.failed}")
+            why = f"the log has failed: {stream.log.failed}; mend the disk and start the node again"
+            raise Refused(f"the offset cannot be stored: {why}", EX_TEMPFAIL)
         node.pause(PAUSE_S)
         yield WAITING
     return node.result(

@@ -1,17 +1,21 @@
 """stream_truncate: remove the messages of a stream that are before an offset or a time."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.arguments.stream_places import answered, find_stream, offset_of, parse_place
-from pybroker.control.spec import Arg, Command, Node, Progress, Refused, VHostArg
+from pybroker.control.arguments.stream_places import (
+    WAITING,
+    answered,
+    check_offset,
+    find_stream,
+    offset_of,
+    parse_place,
+)
+from pybroker.control.spec import Arg, Command, Node, Progress, VHostArg
 from pybroker.humanize import counted
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-
-# Told while the disk works.
-WAITING: Final = Progress(0, 1)
 
 
 class Args(NamedTuple):
@@ -39,9 +43,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     """Move the start of the stream; that is on disk when this returns. Raises Refused."""
     stream = find_stream(find_vhost(node.broker, args.vhost), args.stream)
     offset = yield from offset_of(node, stream, parse_place(args.before, "--before"), WAITING)
-    if offset > stream.next_offset:
-        last = f"its next message has offset {stream.next_offset}"
-        raise Refused(f"stream '{stream.name}' has no offset {offset}: {last}")
+    check_offset(stream, offset, stream.next_offset)
     offset = max(offset, stream.first_offset)
     count = offset - stream.first_offset
     if not args.dry_run and count:
