@@ -162,6 +162,8 @@ def test_the_keyboard_is_enough(page):
     wanted = page.run("document.activeElement.hash")
     page.press("Enter")
     page.wait(f"location.hash === {json.dumps(wanted)}")
+    # The page that is left takes its dialogs along, and it is left after the address has changed.
+    page.wait("!['Queues', undefined].includes(document.querySelector('main h1')?.innerText)")
     page.run("document.activeElement.blur()")
     page.press("?")
     page.wait("document.querySelector('dialog[open]')")
