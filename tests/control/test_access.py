@@ -43,6 +43,7 @@ def test_whoever_changes_the_node_is_an_administrator():
     # As the methods of AMQP that they are, by the permissions of the acting user.
     methods = {"get_messages", "publish", "publish_message", "purge_queue", "declare_queue", "delete_queue"}
     methods |= {"declare_exchange", "delete_exchange", "bind", "unbind", "add_super_stream", "delete_super_stream"}
+    methods |= {"pipeline_tap"}
     # Each user closes connections of their own.
     assert others == {"set_policy", "clear_policy", "close_clients"} | parameters | methods
 

@@ -56,6 +56,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "delete_queue": {"queue_name": "q"},
     "add_super_stream": {"super_stream": "new"},
     "delete_super_stream": {"super_stream": "super"},
+    "pipeline_tap": {"exchange": "amq.topic", "stream": "tap"},
     "pause_queue": {"queue": "q", "why": "maintenance"},
     "resume_queue": {"queue": "paused"},
     "import_definitions": {},

@@ -126,6 +126,8 @@ SCRIPT_LINES = """
     list_stream_tracking events
     add_super_stream super --partitions 2
     delete_super_stream super
+    pipeline_tap amq.topic --stream tap
+    pipeline_tap amq.topic --stream tap --remove
     pause_queue 'a, b' --why maintenance
     resume_queue 'a, b'
     pause_consumer c --why maintenance

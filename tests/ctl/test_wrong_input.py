@@ -42,6 +42,7 @@ MORE_WORDS = {
     "stream_truncate": ["--before", "1"],
     "list_stream_group_consumers": ["--stream", "q", "--reference", "g"],
     "activate_stream_consumer": ["--stream", "q", "--reference", "g"],
+    "pipeline_tap": ["--stream", "q"],
     "reset_offset": ["--stream", "q", "--reference", "g"],
 }
 # The audit log tells of what is no more; an export reads from any broker.

@@ -186,6 +186,7 @@ PLACES: Final = (
     "pipeline.pipeline_follow",
     "pipeline.pipeline_status",
     "pipeline.pipeline_doctor",
+    "pipeline.pipeline_tap",
     "pipeline.pipeline_export",
     "pipeline.pipeline_package",
     "pipeline.pipeline_gc",

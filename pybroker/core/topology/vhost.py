@@ -14,6 +14,7 @@ from pybroker.core.stats.traffic import Traffic
 from pybroker.core.topology.queue_delete import check_queue_delete, purge_queue
 from pybroker.core.topology.removal_steps import remove_queue
 from pybroker.core.topology.super_stream import create_super_stream, delete_super_stream
+from pybroker.core.topology.tap import close_tap, open_tap
 from pybroker.log_event import event
 
 if TYPE_CHECKING:
@@ -174,6 +175,24 @@ class VHost:
     def delete_super_stream(self, user: "User | None", name: str, cause: "Cause", done: "Callable[[int], None]") -> int:
         """Delete a super stream, as the function of this name says; return how many messages it had."""
         return delete_super_stream(self, user, name, cause, done)
+
+    def open_tap(
+        self,
+        user: "User | None",
+        exchange: str,
+        stream: str,
+        routing_keys: "Sequence[str]",
+        arguments: "Table | None",
+        cause: "Cause",
+    ) -> tuple[int, bool]:
+        """Have a stream keep what goes through an exchange, as the function of this name says."""
+        return open_tap(self, user, exchange, stream, routing_keys, arguments, cause)
+
+    def close_tap(
+        self, user: "User | None", exchange: str, stream: str, routing_keys: "Sequence[str]", cause: "Cause"
+    ) -> "list[Removal]":
+        """End that, as the function of this name says."""
+        return close_tap(self, user, exchange, stream, routing_keys, cause)
 
     def purge_queue(self, user: "User | None", name: str, cause: "Cause") -> int:
         """Purge a queue for a user without a connection; return how many messages it had."""
