@@ -147,12 +147,15 @@ def test_values_of_streams_stand_where_they_are_drawn():
     words = ("log id", "id of", "first", "seq", "its chunk's", "flags")
     assert [read(header, drawn, each) for each in words] == [1, 2, 3, 4, 5, 6]
     seed = streams.chunk_seed(1, 2)
-    front, data = streams.encode_chunk(streams.Chunk(run_of([b"a", b"bc"], 7), 8, 9), seed, begins=True)
+    bloom = b"\1" * 20
+    front, data = streams.encode_chunk(streams.Chunk(run_of([b"a", b"bc"], 7), 8, 9, bloom), seed, begins=True)
     drawn = drawing("guard,", "STREAMS")
-    assert [read(front, drawn, each) for each in ("octets", "kind", "flags", "seq")] == [len(data), 1, 1, 8]
+    words = ("octets of the data", "octets of the bloom", "kind", "flags", "seq")
+    assert [read(front, drawn, each) for each in words] == [len(data), 20, 1, 1, 8]
     assert read(front, drawn, "check") == (len(data) ^ seed) & 0xFFFF
     assert read(front, drawn, "crc") == extend(seed, front[4:])
-    head = front[streams.GUARD_OCTETS :]
+    assert front[streams.GUARD_OCTETS :][:20] == bloom
+    head = front[streams.GUARD_OCTETS + 20 :]
     drawn = drawing("head,", "STREAMS")
     words = ("80", "entries", "messages", "wall", "epoch", "first", "CRC", "octets")
     found = [read(head, drawn, each, "big") for each in words]

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from pybroker.store.streams.format import FRONT_OCTETS, Front, decode_front, find_front
+from pybroker.store.streams.format import FRONT_OCTETS_MAX, Front, decode_front, find_front
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ class Cursor:
 
     def front(self) -> Front | None:
         """Return the front of the chunk that begins here; None if it is damaged, or not all of it is there."""
-        at = self._have(FRONT_OCTETS)
+        at = self._have(FRONT_OCTETS_MAX)
         front = decode_front(self._octets, at, self._seed)
         return front if front is not None and self.position + front.octets <= self.stop else None
 
@@ -46,9 +46,9 @@ class Cursor:
 
     def _data(self, front: Front) -> bytes:
         if front.data_octets >= DIRECT_OCTETS and self.position + front.octets > self._base + len(self._octets):
-            return self._read(self.position + FRONT_OCTETS, front.data_octets)
+            return self._read(self.position + front.front_octets, front.data_octets)
         at = self._have(front.octets)
-        return self._octets[at + FRONT_OCTETS : at + front.octets]
+        return self._octets[at + front.front_octets : at + front.octets]
 
     def sound(self, first_offset: int) -> Front | None:
         """Return the front of the chunk that begins here if all of it is sound, and it begins with this offset."""
@@ -77,7 +77,7 @@ class Cursor:
         """Go to the next chunk behind this place whose front is sound; tell whether there is one, else go to `stop`."""
         self.position += 1
         while self.position < self.stop:
-            at = self._have(FRONT_OCTETS)
+            at = self._have(FRONT_OCTETS_MAX)
             found = find_front(self._octets, at, self._seed)
             if found >= 0:
                 self.position = self._base + found
@@ -88,7 +88,7 @@ class Cursor:
                 break
             else:
                 # A front may have begun in the last octets that were read.
-                self.position = max(self.position, self._base + len(self._octets) - FRONT_OCTETS) + 1
+                self.position = max(self.position, self._base + len(self._octets) - FRONT_OCTETS_MAX) + 1
         self.position = self.stop
         return False
 

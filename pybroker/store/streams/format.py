@@ -17,8 +17,10 @@ Little-endian, but for the head of a chunk. Drawn for people in pybroker-store(5
     point     offset u64 | timestamp, wall ms i64 | position u64 | flags u32 | crc u32
 
 The crc of a chunk's guard is CRC-32C of all in front of the data, that of the data is CRC-32 as zlib has it: the head
-and the data of kind 0 are what clients of the stream protocol get. Bloom and trailer are empty so far. Kind 2 is a gap:
+and the data of kind 0 are what clients of the stream protocol get. The trailer is empty so far. Kind 2 is a gap:
 it stands for messages that are lost, and has no data. No other kind is written.
+The bloom is of the messages' filter values. A chunk with NO_VALUES has none because no message has a value;
+nothing is known of one with neither.
 CRC-32C of chunks and points starts from a seed that follows from the log id, a random one, and the stream's id: octets
 of another stream, or of a message, never pass for ours. `check` follows from the sizes and the seed: it makes looking
 for a chunk behind damage cheap.
@@ -48,7 +50,8 @@ META_MAGIC: Final = b"pbstmeta"
 HEADER_OCTETS: Final = 64
 GUARD_OCTETS: Final = 32
 HEAD_OCTETS: Final = 48
-FRONT_OCTETS: Final = GUARD_OCTETS + HEAD_OCTETS  # of a chunk, in front of its data
+FRONT_OCTETS: Final = GUARD_OCTETS + HEAD_OCTETS  # of a chunk, in front of its data, without a bloom
+FRONT_OCTETS_MAX: Final = FRONT_OCTETS + 255
 POINT_OCTETS: Final = 32
 # No chunk is larger: what claims to be is damaged. A content is at most a message of 128 MiB and its frames.
 DATA_OCTETS_MAX: Final = (1 << 28) - 1
@@ -59,6 +62,7 @@ GAP: Final = 2
 # Flags of a meta, a chunk, a point.
 DELETED: Final = 1
 BEGINS: Final = 1
+NO_VALUES: Final = 2
 SYNCED: Final = 1
 
 META_NAME: Final = "meta"
@@ -71,8 +75,9 @@ _HEADER: Final = Struct("<8sHHIQQQq12x")
 _GUARD: Final = Struct("<IIBBBxH6xQ")  # behind its crc
 _U32: Final = Struct("<I")
 _POINT: Final = Struct("<QqQI")
-# A guard from its trailer octets on, as far as it is always alike, and the first octets of a head, or of an older one.
-_MAYBE: Final = re.compile(rb"(?s)(?=\0{5}[\0-\x02].\0..\0{6}.{8}[\x50\x51]\0)")
+# A guard from its trailer octets on, as far as it is always alike, and the first octets of a head, or of an older one,
+# where there is no bloom.
+_MAYBE: Final = re.compile(rb"(?s)(?=\0{4}(?:\0[\0-\x02].\0..\0{6}.{8}[\x50\x51]\0|[^\0][\0\x01].\0..\0{6}))")
 _MAYBE_AT: Final = 8
 
 
@@ -80,12 +85,13 @@ class Chunk(NamedTuple):
     """A run inside a stream: its `first_seq` is an offset.
 
     `last_seq` is the seq that its last message has in the node's log; `timestamp_ms` is wall time, and never less than
-    that of the chunk before.
+    that of the chunk before. `bloom` is of the messages' filter values: empty, none has one; None, nothing is known.
     """
 
     run: "Run"
     last_seq: int
     timestamp_ms: int
+    bloom: bytes | None = None
 
     @property
     def next_offset(self) -> int:
@@ -130,7 +136,7 @@ class Header(NamedTuple):
 
 
 class Front(NamedTuple):
-    """All of a chunk in front of its data; it was sound. `octets` are those of the whole chunk."""
+    """All of a chunk in front of its data; it was sound. `octets` are those of the whole chunk; `bloom` as in Chunk."""
 
     octets: int
     kind: int
@@ -142,11 +148,17 @@ class Front(NamedTuple):
     messages: int
     timestamp_ms: int
     entries: int
+    bloom: bytes | None = None
 
     @property
     def next_offset(self) -> int:
         """Return the offset behind its messages."""
         return self.first_offset + self.messages
+
+    @property
+    def front_octets(self) -> int:
+        """Return how many octets are in front of its data."""
+        return self.octets - self.data_octets
 
 
 class Point(NamedTuple):
@@ -197,18 +209,17 @@ def encode_chunk(chunk: Chunk, seed: int, *, begins: bool) -> tuple[bytes, "byte
     """Return the front of a chunk, and its data."""
     run = chunk.run
     if isinstance(run, EntriesRun):
-        entries = run.data
-        return _front(ENTRIES, BEGINS if begins else 0, chunk.last_seq, run.head, len(entries), seed), entries
+        kind, head, data = ENTRIES, run.head, run.data
+        return _front(kind, begins, chunk.last_seq, head, len(data), seed, chunk.bloom), data
     record = publish(0, run, range(run.count), chunk.timestamp_ms, 0)
-    data = memoryview(record)[RECORD_OCTETS:]
-    flags = BEGINS if begins else 0
-    head = _head(run.count, run.count, chunk.timestamp_ms, run.first_seq, data)
-    return _front(CONTENTS, flags, chunk.last_seq, head, len(data), seed), data
+    contents = memoryview(record)[RECORD_OCTETS:]
+    head = _head(run.count, run.count, chunk.timestamp_ms, run.first_seq, contents)
+    return _front(CONTENTS, begins, chunk.last_seq, head, len(contents), seed, chunk.bloom), contents
 
 
 def encode_gap(first_offset: int, count: int, last_seq: int, timestamp_ms: int, seed: int, *, begins: bool) -> bytes:
     """Return a chunk of messages that are lost; `last_seq` and `timestamp_ms` are those of the chunk before."""
-    return _front(GAP, BEGINS if begins else 0, last_seq, _head(0, count, timestamp_ms, first_offset, b""), 0, seed)
+    return _front(GAP, begins, last_seq, _head(0, count, timestamp_ms, first_offset, b""), 0, seed)
 
 
 def decode_chunk(front: Front, data: bytes) -> "Run":
@@ -224,26 +235,35 @@ def _head(entries: int, count: int, timestamp_ms: int, first_offset: int, data: 
     return pack_head(entries, count, timestamp_ms, first_offset, crc32(data), len(data))
 
 
-def _front(kind: int, flags: int, last_seq: int, head: bytes, octets: int, seed: int) -> bytes:
-    front = _GUARD.pack(octets, 0, 0, kind, flags, _check(octets, seed), last_seq) + head
+def _front(
+    kind: int, begins: bool, last_seq: int, head: bytes, octets: int, seed: int, bloom: bytes | None = None
+) -> bytes:
+    flags = BEGINS if begins else 0
+    if bloom is None:
+        bloom = b""
+    elif not bloom:
+        flags |= NO_VALUES
+    front = _GUARD.pack(octets, 0, len(bloom), kind, flags, _check(octets, seed), last_seq) + bloom + head
     return _U32.pack(extend(seed, front)) + front
 
 
 def decode_front(octets: bytes, at: int, seed: int) -> Front | None:
     """Return the front of the chunk that begins at `at`; None if none does, or it is damaged."""
-    end = at + FRONT_OCTETS
-    if end > len(octets):
+    if at + FRONT_OCTETS > len(octets):
         return None
-    data_octets, trailer, bloom, kind, flags, check, last_seq = _GUARD.unpack_from(octets, at + 4)
-    if check != _check(data_octets, seed) or trailer or bloom or data_octets > DATA_OCTETS_MAX:
+    data_octets, trailer, bloom_octets, kind, flags, check, last_seq = _GUARD.unpack_from(octets, at + 4)
+    if check != _check(data_octets, seed) or trailer or data_octets > DATA_OCTETS_MAX:
         return None
     if kind not in {ENTRIES, CONTENTS, GAP}:
         return None
-    if extend(seed, octets[at + 4 : end]) != _U32.unpack_from(octets, at)[0]:
+    head_at = at + GUARD_OCTETS + bloom_octets
+    end = head_at + HEAD_OCTETS
+    if end > len(octets) or extend(seed, octets[at + 4 : end]) != _U32.unpack_from(octets, at)[0]:
         return None
-    _, _, entries, count, timestamp_ms, _, first_offset, data_crc, _, _, _ = HEAD.unpack_from(octets, at + GUARD_OCTETS)
+    _, _, entries, count, timestamp_ms, _, first_offset, data_crc, _, _, _ = HEAD.unpack_from(octets, head_at)
+    is_known = bloom_octets or flags & NO_VALUES
     return Front(
-        FRONT_OCTETS + data_octets,
+        end - at + data_octets,
         kind,
         data_octets,
         data_crc,
@@ -253,6 +273,7 @@ def decode_front(octets: bytes, at: int, seed: int) -> Front | None:
         count,
         timestamp_ms,
         entries,
+        octets[at + GUARD_OCTETS : head_at] if is_known else None,
     )
 
 

@@ -58,12 +58,13 @@ class MemoryStreamLog(ChunkLog):
         offset = max(offset, self.first_offset)
         at = max(0, bisect_right(self._chunks, offset, key=lambda chunk: chunk.run.first_seq) - 1)
         found: list[Run] = []
-        for run, _, timestamp_ms in self._chunks[at:]:
+        for chunk in self._chunks[at:]:
+            run = chunk.run
             if octets_max <= 0:
                 break
             if run.first_seq + run.count > offset:
                 copy = run.at(run.first_seq) if isinstance(run, EntriesRun) else run.part(range(run.count))
-                copy.arrived_ms = timestamp_ms
+                copy.arrived_ms = chunk.timestamp_ms
                 found.append(copy)
                 octets_max -= run.octets
         done(found)

@@ -298,4 +298,5 @@ def _fitting(chunks: list[Chunk], at: int, room: int) -> int:
 def _octets(chunk: Chunk) -> int:
     """Return about how many octets a chunk takes, rather more."""
     run = chunk.run
-    return run.octets + AROUND_OCTETS + (0 if isinstance(run, EntriesRun) else SIZE_OCTETS * run.count)
+    sizes = 0 if isinstance(run, EntriesRun) else SIZE_OCTETS * run.count
+    return run.octets + AROUND_OCTETS + sizes + len(chunk.bloom or b"")

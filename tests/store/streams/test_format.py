@@ -79,6 +79,43 @@ def test_a_chunk_of_entries_is_read_back():
     assert run.head == octets[5 + fmt.GUARD_OCTETS : 5 + fmt.FRONT_OCTETS]
 
 
+BLOOMS = (None, b"", bytes(range(16)), bytes(range(255)))
+
+
+@pytest.mark.parametrize("bloom", BLOOMS)
+@pytest.mark.parametrize("run", [entries_run(300, b"one", b"three"), run_of([b"one", b"three"], 300)])
+def test_a_chunk_with_a_bloom_is_read_back(run, bloom):
+    octets = b"12345" + b"".join(fmt.encode_chunk(Chunk(run, 1_301, 7, bloom), SEED, begins=True)) + b"678"
+    front = fmt.decode_front(octets, 5, SEED)
+    assert (front.bloom, front.octets) == (bloom, len(octets) - 8)
+    assert front.front_octets == fmt.FRONT_OCTETS + len(bloom or b"")
+    data = octets[5 + front.front_octets : 5 + front.octets]
+    assert zlib.crc32(data) == front.data_crc
+    assert fmt.decode_chunk(front, data).count == 2
+    assert fmt.find_front(octets, 0, SEED) == 5
+
+
+def test_each_octet_of_a_front_with_a_bloom_is_covered():
+    run = entries_run(300, b"one", b"three")
+    octets = b"".join(fmt.encode_chunk(Chunk(run, 1_301, 7, bytes(range(16))), SEED, begins=True))
+    for bit in range(8 * (fmt.FRONT_OCTETS + 16)):
+        changed = bytearray(octets)
+        changed[bit // 8] ^= 1 << bit % 8
+        assert fmt.decode_front(bytes(changed), 0, SEED) is None, bit
+    for stop in range(fmt.FRONT_OCTETS + 16):
+        assert fmt.decode_front(octets[:stop], 0, SEED) is None
+
+
+def test_a_chunk_with_a_bloom_has_these_octets():
+    run = entries_run(300, b"one", b"three")
+    octets = b"".join(fmt.encode_chunk(Chunk(run, 1_301, 7, bytes(range(16))), SEED, begins=True))
+    assert octets.hex() == (
+        "a45122fb100000000000000010000100ace40000000000001505000000000000000102030405060708090a0b0c0d0e0f50000002"
+        "0000000200000000000000000000000000000001000000000000012ceef118b3000000100000000000000000000000036f6e6500"
+        "0000057468726565"
+    )
+
+
 def test_a_gap_has_these_octets():
     assert fmt.encode_gap(300, 5, 1_301, 1_700_000_000_456, SEED, begins=True).hex() == (
         "44bae8ff000000000000000000020100bce4000000000000150500000000000050000000000000050000018bcfe569c800000000"
