@@ -58,11 +58,16 @@ class Disk:
     `sync_folder` has returned.
     """
 
-    __slots__ = ("_names", "root")
+    __slots__ = ("_names", "_root")
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self._root = str(root)  # each stream has a folder, and a Path takes five times as much
         self._names: dict[int, Path] = {}
+
+    @property
+    def root(self) -> Path:
+        """Return where the folder is."""
+        return Path(self._root)
 
     def below(self, name: str) -> "Disk":
         """Return the folder `name` inside this one as a disk, made if there is none; it has its name on disk."""

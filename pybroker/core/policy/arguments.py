@@ -6,6 +6,7 @@ well, in the arguments' place.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.policy.age import age_ms_of
@@ -353,7 +354,16 @@ def check_stream_sizes(queue_type: str, arguments: "Table") -> None:
 
 
 def queue_limits(arguments: Mapping[str, Any], queue_type: str) -> QueueLimits:
-    """Return what checked arguments come to, or a policy's values in their place."""
+    """Return what checked arguments come to, or a policy's values in their place: one object for all that are equal."""
+    return _shared(_limits(arguments, queue_type))
+
+
+@lru_cache(1_024)
+def _shared(limits: QueueLimits) -> QueueLimits:
+    return limits
+
+
+def _limits(arguments: Mapping[str, Any], queue_type: str) -> QueueLimits:
     delivery_limit = arguments.get("x-delivery-limit")
     if delivery_limit is not None and delivery_limit < 0:
         delivery_limit = None

@@ -1,11 +1,14 @@
 """The consumers of a stream: each of them that is able is served, since each gets everything."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pybroker.core.queue.ring import Consumers
+from pybroker.core.queue.ring import Consumers, PriorityRings
 
 if TYPE_CHECKING:
     from pybroker.core.channel.consumer import Consumer
+
+# One for all streams: nobody stands there.
+_NO_RINGS: Final = PriorityRings()
 
 
 class StreamConsumers(Consumers):
@@ -15,6 +18,7 @@ class StreamConsumers(Consumers):
 
     def __init__(self) -> None:
         super().__init__(single_active=False)
+        self._waiting = self._line = self._heirs = _NO_RINGS
         self._able: dict[Consumer, None] = {}
         self._is_held = False
 

@@ -8,6 +8,7 @@ after a crash.
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
+from pybroker.core.queue.backlog import Backlog
 from pybroker.core.stream.chunk_reader import ChunkReader
 from pybroker.core.stream.consumers import StreamConsumers
 from pybroker.core.stream.facts import StreamFacts
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 # A turn serves one reader for so much, in messages that are delivered together; the others have their turn next.
 TURN_COST_MAX: Final = 4_096
+# One for all streams: its messages are in pieces and files.
+_NO_BACKLOG: Final = Backlog(durable=True)
 
 
 class Stream(StreamFacts):
@@ -78,6 +81,7 @@ class Stream(StreamFacts):
         # Commit positions, ascending, and where what is committed with each of them ends.
         self._uncommitted: list[tuple[int, int]] = []
         super().__init__(*args, **kwargs)
+        self.backlog = _NO_BACKLOG
         self.pieces = Pieces(self.streams.count)
         self.tracking = Tracking(self)
         self.streams.open(self)

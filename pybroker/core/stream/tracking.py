@@ -38,32 +38,34 @@ Value = tuple[int, int]
 class Tracking(Companion):
     """Both kinds of values are by name, the one that changed last behind the others."""
 
-    __slots__ = ("_asked", "_floor", "_gathering", "_held", "_position", "_stream", "_values", "_waiting")
+    __slots__ = ("_asked", "_floor", "_held", "_position", "_stream", "_unclosed", "_values", "_waiting")
 
     def __init__(self, stream: "Stream") -> None:
         super().__init__(stream.id)
         self._stream = stream
-        self._values: dict[str, dict[str, Value]] = {_PUBLISHER: {}, _OFFSET: {}}
-        self._held: dict[str, int] = {}  # how often each publisher is connected
+        # Most streams have none of these: an empty kind has no table.
+        self._values: dict[str, dict[str, Value]] = {}
+        self._held: dict[str, int] | None = None  # how often each publisher is connected
         # Contents of values that are not in a closed batch yet: they may still change, as of this commit position.
-        self._gathering: dict[tuple[str, str], list[bytes]] = {}
+        self._unclosed: dict[tuple[str, str], list[bytes]] | None = None
         self._position = 0
         self._asked: SeqRanges | None = None  # of what a start found and is being read
-        self._waiting: list[Callable[[], None]] = []
+        self._waiting: tuple[Callable[[], None], ...] = ()
         self._floor = -1  # no consumer's offset was below this one
 
     # -- publishers ----------------------------------------------------------------------------------------------------
 
     def publisher_id(self, name: str) -> int | None:
         """Return the last publishing id of a publisher; None if there is none."""
-        return _number(self._values[_PUBLISHER].get(name))
+        return self._number(_PUBLISHER, name)
 
     def note_publisher(self, name: str, publishing_id: int) -> None:
         """Note the id of a publisher's last message, in the call in which that is published: all on disk, or none."""
         try:
-            publishers = self._values[_PUBLISHER]
+            publishers = self._of(_PUBLISHER)
             if name not in publishers and len(publishers) >= PUBLISHERS_MAX:
-                unused = next((each for each in publishers if each not in self._held), None)
+                held = self._held or ()
+                unused = next((each for each in publishers if each not in held), None)
                 if unused is not None:
                     self._drop(_PUBLISHER, unused)
             self._put(_PUBLISHER, name, publishing_id)
@@ -75,20 +77,23 @@ class Tracking(Companion):
     @property
     def publisher_ids(self) -> list[tuple[str, int]]:
         """Return the last publishing id of each publisher, by name."""
-        return sorted((name, number) for name, (number, _) in self._values[_PUBLISHER].items())
+        return sorted((name, number) for name, (number, _) in self._of(_PUBLISHER).items())
 
     def hold(self, name: str) -> None:
         """Learn that a publisher is connected: what is known of it stays until `release`."""
+        if self._held is None:
+            self._held = {}
         self._held[name] = self._held.get(name, 0) + 1
 
     def release(self, name: str) -> None:
         """Learn that it is no more."""
+        assert self._held is not None
         left = self._held[name] - 1
         if left:
             self._held[name] = left
             return
         del self._held[name]
-        publishers = self._values[_PUBLISHER]
+        publishers = self._of(_PUBLISHER)
         if name in publishers:
             publishers[name] = publishers.pop(name)
 
@@ -96,23 +101,23 @@ class Tracking(Companion):
 
     def offset(self, name: str) -> int | None:
         """Return the offset that a consumer stored last; None if there is none."""
-        return _number(self._values[_OFFSET].get(name))
+        return self._number(_OFFSET, name)
 
     @property
     def offsets(self) -> list[tuple[str, int]]:
         """Return the offset that each consumer stored, by name."""
-        return sorted((name, number) for name, (number, _) in self._values[_OFFSET].items())
+        return sorted((name, number) for name, (number, _) in self._of(_OFFSET).items())
 
     def store_offset(self, name: str, offset: int) -> None:
         """Store a consumer's offset; it is on disk with the log's next batch."""
-        offsets = self._values[_OFFSET]
+        offsets = self._of(_OFFSET)
         if name not in offsets and len(offsets) >= CONSUMERS_MAX:
             self._drop(_OFFSET, self._oldest_consumer())
         self._put(_OFFSET, name, offset)
 
     def _oldest_consumer(self) -> str:
         """Return the name to forget first: one whose messages are gone, else the longest unused."""
-        offsets, floor = self._values[_OFFSET], self._stream.first_offset
+        offsets, floor = self._of(_OFFSET), self._stream.first_offset
         if floor != self._floor:
             below = next((name for name, (offset, _) in offsets.items() if offset < floor), None)
             if below is not None:
@@ -122,16 +127,24 @@ class Tracking(Companion):
 
     # -- values in the log ---------------------------------------------------------------------------------------------
 
+    def _of(self, kind: str) -> dict[str, Value]:
+        """Return the values of a kind by name; what is put there while it has none is lost."""
+        return self._values.get(kind) or {}
+
+    def _number(self, kind: str, name: str) -> int | None:
+        value = self._of(kind).get(name)
+        return None if value is None else value[0]
+
     def _put(self, kind: str, name: str, number: int) -> None:
-        log, values = self._stream.log, self._values[kind]
+        log, values = self._stream.log, self._values.setdefault(kind, {})
         content = _FRONT + number.to_bytes(8) + _END
         position = log.commit_position
         if position != self._position:
-            self._gathering.clear()
-        gathering = self._gathering.get((kind, name))
+            self._unclosed = None
+        unclosed = None if self._unclosed is None else self._unclosed.get((kind, name))
         before = values.pop(name, None)
-        if gathering is not None and before is not None:
-            gathering[0] = content
+        if unclosed is not None and before is not None:
+            unclosed[0] = content
             values[name] = number, before[1]
             return
         contents = [content]
@@ -139,21 +152,24 @@ class Tracking(Companion):
         run = Run(_names(kind, name), _PERSISTENT, log.take(1), contents, len(content), 8, 8, now_ms)
         self._position = log.append(run, range(1), (self.id,))
         if self._position:
-            self._gathering[kind, name] = contents
+            if self._unclosed is None:
+                self._unclosed = {}
+            self._unclosed[kind, name] = contents
         if before is not None:
             log.settle_seqs(self.id, before[1], before[1])
         values[name] = number, run.first_seq
 
     def _drop(self, kind: str, name: str) -> None:
         _, seq = self._values[kind].pop(name)
-        self._gathering.pop((kind, name), None)
+        if self._unclosed is not None:
+            self._unclosed.pop((kind, name), None)
         self._stream.log.settle_seqs(self.id, seq, seq)
 
     def forget(self) -> None:
         """Let the log forget all of it: the stream is deleted, and nobody waits for what it knew."""
         self._stream.log.forget_queue(self.id)
         self._asked = None
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, ()
         for call in waiting:
             call()
 
@@ -169,7 +185,7 @@ class Tracking(Companion):
         if self.is_ready:
             call()
         else:
-            self._waiting.append(call)
+            self._waiting += (call,)
 
     def restore(self, parts: "list[Part]", others: int, returned: "Returned | None" = None) -> None:  # noqa: ARG002
         """Have values read back that a start found in the log."""
@@ -178,10 +194,10 @@ class Tracking(Companion):
 
     def _read_back(self, found: "list[tuple[Run, range]]") -> None:
         asked, self._asked = self._asked, None
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, ()
         if self._stream.deleted or asked is None:
             return
-        read: dict[str, dict[str, Value]] = {kind: {} for kind in self._values}
+        read: dict[str, dict[str, Value]] = {}
         for run, indexes in found:
             values, name = read.setdefault(run.names.exchange, {}), run.names.routing_key
             for index, content in zip(indexes, run.contents_at(indexes), strict=True):
@@ -191,8 +207,8 @@ class Tracking(Companion):
                     values.pop(name, None)
                     values[name] = int.from_bytes(content[_NUMBER]), seq
         # Values that were noted meanwhile are newer, and changed last.
-        for kind, values in read.items():
-            newer = self._values.get(kind, {})
+        for kind, newer in self._values.items():
+            values = read.setdefault(kind, {})
             for name in newer:
                 values.pop(name, None)
             values.update(newer)
@@ -206,10 +222,6 @@ class Tracking(Companion):
 
     def __repr__(self) -> str:
         return f"the tracking of {self._stream!r}"
-
-
-def _number(value: Value | None) -> int | None:
-    return None if value is None else value[0]
 
 
 @lru_cache(1_024)

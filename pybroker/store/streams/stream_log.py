@@ -64,8 +64,9 @@ class StreamLog(ChunkLog):
         self._segments = recovered.segments
         self._last_chunk_offset = recovered.last_chunk_offset
         self._appending = self._removing = self._deleted = False
-        self._waiting: list[Callable[[], None]] = []  # removals, until the one before is done
-        self._parked: list[Callable[[], None]] = []  # reads of a segment that is being removed
+        # Most streams have none of these: an empty tuple takes nothing.
+        self._waiting: tuple[Callable[[], None], ...] = ()  # removals, until the one before is done
+        self._parked: tuple[Callable[[], None], ...] = ()  # reads of a segment that is being removed
         self._told: set[str] | None = None  # most streams are never damaged
         self.first_offset = self._floor(recovered.writer.floor)
         self.next_offset = recovered.writer.next_offset
@@ -207,7 +208,7 @@ class StreamLog(ChunkLog):
     def _again(self, place: "Place", offset: int, job: "Callable[[int], None]") -> None:
         """Do again what found no segment there: when it is known to be removed, or behind it, if it is lost."""
         if self._removing:
-            self._parked.append(partial(job, offset))
+            self._parked += (partial(job, offset),)
         elif self._deleted or place.first_offset not in self._segments.firsts:
             job(offset)
         else:
@@ -300,7 +301,7 @@ class StreamLog(ChunkLog):
     def _remove(self, job: "Callable[[], None]") -> None:
         """Do one removal after the other: each is decided when the one before it is done."""
         if self._removing:
-            self._waiting.append(job)
+            self._waiting += (job,)
         else:
             self._removing = True
             job()
@@ -323,11 +324,13 @@ class StreamLog(ChunkLog):
 
     def _next_removal(self) -> None:
         self._removing = False
-        parked, self._parked = self._parked, []
+        parked, self._parked = self._parked, ()
         if self._waiting:
-            self._remove(self._waiting.pop(0))
-        for job in parked:
-            job()
+            job, *others = self._waiting
+            self._waiting = tuple(others)
+            self._remove(job)
+        for each in parked:
+            each()
 
     def _floor(self, floor: int) -> int:
         """Return where the stream begins, which may be behind the floor that is on disk."""

@@ -84,7 +84,7 @@ def test_segments_go_by_age(life):
     log = life.log
     assert life.ask("retain", None, timestamp(0)) == 0
     assert life.ask("retain", None, timestamp(45)) > 0
-    assert log._segments._last_ms[0] >= timestamp(45)
+    assert log._segments.not_older(timestamp(45)) == 0
     assert 0 < log.first_offset <= 45
     life.check()
 
@@ -154,8 +154,8 @@ def test_a_truncation_ends_where_the_segments_do(life):
 
 def within(log):
     """Return a time for which a segment must be read that is older than the last two."""
-    columns = log._segments
-    return next(last for first, last in zip(columns._first_ms, columns._last_ms, strict=True) if first < last)
+    rows = log._segments.rows
+    return next(last_ms for _, _, first_ms, last_ms in rows if first_ms < last_ms)
 
 
 def test_a_read_under_way_goes_on_at_the_new_floor(life):
