@@ -163,7 +163,10 @@ class DaemonController:
 
     def telemetry_figures(self) -> dict[str, Any] | None:
         """Return what the telemetry has written since the start; None if there is none."""
-        return None if self._daemon.telemetry is None else self._daemon.telemetry.figures
+        telemetry, streams = self._daemon.telemetry, self._daemon.streams
+        if telemetry is None:
+            return None
+        return {**telemetry.figures, "streams": None if streams is None else streams.figures}
 
     def why_unreachable(self, host: str, port: int, timeout_s: float) -> str:
         """Try to connect to a listener; return what stood against it."""

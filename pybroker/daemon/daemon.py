@@ -34,6 +34,7 @@ from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.daemon.storage import Storage
 from pybroker.daemon.system.signals import Signals
 from pybroker.daemon.system.systemd import Notifier
+from pybroker.daemon.telemetry.streams import OwnStreams
 from pybroker.daemon.telemetry.telemetry import Telemetry
 from pybroker.daemon.threads import ThreadWorker
 from pybroker.daemon.web import Web
@@ -86,6 +87,7 @@ class Daemon:
         self.disk = DiskMonitor(self.broker, folder.path)
         self.storage = Storage(folder.path, self.broker, notifier, self._disk_failed, self.disk.full)
         self.telemetry: Telemetry | None = None
+        self.streams = OwnStreams(self.broker) if config.telemetry_streams else None
         self.audit: AuditLog | None = None
         self.controller = DaemonController(self)
         self.control = ControlServer(self.broker, config.control_socket, self.controller, turn.spare.pause)
@@ -123,10 +125,13 @@ class Daemon:
             loading.load(self.config, self.broker)
             # Before anybody can publish.
             self.controller.check_alarms()
+            if self.streams is not None:
+                self.streams.open()
             if self.config.telemetry:
                 config, data = self.config, self.folder.path
+                mirror = None if self.streams is None else self.streams.take_rows
                 self.telemetry = Telemetry(
-                    self.broker, data, config.telemetry_interval_ms, config.telemetry_retention_days
+                    self.broker, data, config.telemetry_interval_ms, config.telemetry_retention_days, mirror
                 )
             self.open_listeners()
             self._write_pid()
@@ -139,6 +144,8 @@ class Daemon:
         self._greenlets = [gevent.spawn(life) for life in (self._tick, self.memory.run, self.disk.run)]
         if self.telemetry is not None:
             self._greenlets.append(gevent.spawn(self.telemetry.run))
+        if self.streams is not None:
+            self._greenlets.append(gevent.spawn(self.streams.run))
         if self.tls is not None:
             self._greenlets.append(gevent.spawn(self.tls.keeper.run))
         if self.https is not None:
@@ -184,7 +191,7 @@ class Daemon:
         path, events = self.config.audit_file, self.broker.events
         if path is not None:
             self.audit = AuditLog(path, self.broker.clock)
-            events.audit = self.audit.record
+            events.add_receiver(self.audit.record)
             events.note("node.started", {"name": self.config.settings.node_name, "version": VERSION}, BROKER)
 
     def _prepare_tls(self) -> None:
@@ -232,6 +239,8 @@ class Daemon:
             self.stop_serving()
         if self.telemetry is not None:
             self.telemetry.stop()
+        if self.streams is not None:
+            self.streams.stop()
         if self.web is not None:
             self.web.stop()
         self.definitions.close()
@@ -242,7 +251,7 @@ class Daemon:
             self.tls.stop()
         if self.audit is not None:
             self.broker.events.note("node.stopped", {"name": self.config.settings.node_name}, BROKER)
-            self.broker.events.audit = None
+            self.broker.events.remove_receiver(self.audit.record)
             self.audit.close()
             self.audit = None
         for greenlet in self._greenlets:

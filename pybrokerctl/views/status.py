@@ -96,12 +96,16 @@ def _totals(totals: dict[str, int]) -> list[str]:
     ]
 
 
-def _telemetry(figures: dict[str, int] | None) -> str:
+def _telemetry(figures: dict[str, Any] | None) -> str:
     if figures is None:
         return "Off"
     dropped = f", dropped: {figures['dropped']}" if figures["dropped"] else ""
     every = f"Every {figures['interval_ms'] / 1000:g} s"
-    return f"{every}, rows written: {figures['rows']}, octets: {figures['octets']}{dropped}"
+    streams = ""
+    if own := figures.get("streams"):
+        lost = f" ({own['dropped']} dropped)" if own["dropped"] else ""
+        streams = f", messages in streams: {own['published']}{lost}"
+    return f"{every}, rows written: {figures['rows']}, octets: {figures['octets']}{dropped}{streams}"
 
 
 def listener(one: dict[str, Any]) -> str:

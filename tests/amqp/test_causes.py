@@ -16,7 +16,7 @@ class Audited(World):
         super().__init__()
         self.entries: list[tuple[str, Cause | None]] = []
         self.connect().send(*THERE)
-        self.broker.events.audit = self._take
+        self.broker.events.add_receiver(self._take)
 
     def _take(self, event: str, _facts: Any, cause: Cause | None, _more: Any) -> None:
         if not event.startswith(("connection.", "channel.", "consumer.")):

@@ -26,7 +26,7 @@ def entries(node) -> list[tuple[str, Any, Cause | None]]:
         if event != "command":
             entries.append((event, facts, cause))
 
-    node.world.broker.events.audit = take
+    node.world.broker.events.add_receiver(take)
     return entries
 
 

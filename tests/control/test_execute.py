@@ -108,7 +108,7 @@ def test_the_command_knows_its_user(executor, add):
 def test_a_change_is_laid_to_the_user(executor, operator, peer, caplog):
     caplog.set_level("INFO", "pybroker")
     entries: list[tuple[Any, ...]] = []
-    operator.world.broker.events.audit = lambda *given: entries.append(given)
+    operator.world.broker.events.add_receiver(lambda *given: entries.append(given))
     run(executor, "add_vhost", vhost_name="v")
     assert {("command add_vhost", ANN.name, ANN.origin)} == {cause for _, _, cause, _ in entries}
     assert {"vhost.created", "command"} <= {event for event, *_ in entries}

@@ -19,7 +19,7 @@ SECRET = "hunter2-planted"
 @pytest.fixture
 def entries(operator) -> list[tuple[Any, ...]]:
     entries: list[tuple[Any, ...]] = []
-    operator.world.broker.events.audit = lambda *given: entries.append(given)
+    operator.world.broker.events.add_receiver(lambda *given: entries.append(given))
     return entries
 
 

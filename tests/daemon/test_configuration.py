@@ -34,7 +34,7 @@ class Node:
         self.prepared = []
         self.in_force = []
         self.noted = []
-        self.world.broker.events.audit = lambda name, facts, cause, _more: self.noted.append((name, facts, cause))
+        self.world.broker.events.add_receiver(lambda name, facts, cause, _more: self.noted.append((name, facts, cause)))
         notifier = Notifier({})
         parts = [self.prepare, self.other]
         self.configuration = Configuration(self.world.broker, self.config, notifier, parts)

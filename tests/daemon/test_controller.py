@@ -19,7 +19,7 @@ class Daemon:
         self.log = SimpleNamespace(tail=lambda _count: None)
         self.storage = SimpleNamespace(journal=None, recovering=40)
         self.audit = None
-        self.telemetry = None
+        self.telemetry = self.streams = None
         self.tls = None
         self.https = None
         self.closed = 0

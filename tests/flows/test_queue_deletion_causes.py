@@ -16,7 +16,7 @@ class Audited(World):
     def __init__(self, **settings: object) -> None:
         super().__init__(**settings)
         self.entries: list[Entry] = []
-        self.broker.events.audit = self._take
+        self.broker.events.add_receiver(self._take)
 
     def _take(self, event, facts, cause, more) -> None:
         if is_logged(event, facts):

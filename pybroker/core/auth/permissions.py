@@ -19,6 +19,8 @@ VERDICTS_MAX: Final = 4_096
 CONFIGURE: Final = "configure"
 WRITE: Final = "write"
 READ: Final = "read"
+# Queues that the broker itself publishes to: clients may read them, and nothing else.
+OWN_QUEUES: Final = "amq.pybroker."
 
 _OPTIONS: Final = re2.Options()
 _OPTIONS.log_errors = False  # it would write to stderr; the fault goes to who set the pattern
@@ -127,10 +129,12 @@ def expand(template: str, names: dict[str, str]) -> str:
 
 def granted(user: "User", vhost_name: str, permission: str, name: str) -> bool:
     """Tell whether a user may; the default exchange is asked for as `amq.default`."""
+    # Differs from RabbitMQ: nobody may publish to, bind, declare or delete amq.pybroker.events and .telemetry.
     verdict = user.verdicts.get((vhost_name, permission, name))
     if verdict is None:
         granting = user.permissions.get(vhost_name)
         verdict = granting is not None and granting.grants(permission, name)
+        verdict = verdict and (permission == READ or not name.startswith(OWN_QUEUES))
         if len(user.verdicts) >= VERDICTS_MAX:
             user.verdicts.clear()
         user.verdicts[vhost_name, permission, name] = verdict

@@ -101,7 +101,7 @@ def line(entry: Entry) -> str:
 
 
 def document(entry: Entry) -> dict[str, Any]:
-    """Return an entry as the log has it."""
+    """Return an entry as the log has it; of an event that is not logged, all facts."""
     event, cause = entry.event, entry.cause
     facts = {**entry.facts, **entry.more}
     connection = cause.connection if cause is not None else facts.get("connection_name", "")
@@ -121,7 +121,7 @@ def document(entry: Entry) -> dict[str, Any]:
         "connection": capped(connection),
         "peer": capped(connection.partition(" -> ")[0]),
         "cause": capped(why),
-        "facts": {key: shown(facts[key]) for key in SHOWN[event] if key in facts},
+        "facts": {key: shown(facts[key]) for key in SHOWN.get(event, facts) if key in facts},
     }
 
 

@@ -6,6 +6,7 @@ These bindings are implicit, never stored, and no other can be made: `exchange_d
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pybroker.core.auth.permissions import OWN_QUEUES
 from pybroker.core.routing.binding import Binding
 from pybroker.core.routing.exchange import Destinations, Exchange
 from pybroker.listing import as_they_were
@@ -30,9 +31,9 @@ class DefaultExchange(Exchange):
         headers: Mapping[str, Any] | None,  # noqa: ARG002 - one signature for all types
         out: Destinations,
     ) -> None:
-        """Add the queue of this name."""
+        """Add the queue of this name, unless the broker alone publishes to it."""
         queue: Queue | None = self.vhost.queues.get(routing_key)
-        if queue is not None:
+        if queue is not None and not routing_key.startswith(OWN_QUEUES):
             out[queue] = 1
 
     def candidates(
@@ -43,7 +44,8 @@ class DefaultExchange(Exchange):
     ) -> Iterator[Binding]:
         """Iterate over the implicit bindings that match."""
         queues = self.vhost.queues
-        return (Binding(self, queues[key], key, Table()) for key in routing_keys if key in queues)
+        found = (key for key in routing_keys if key in queues and not key.startswith(OWN_QUEUES))
+        return (Binding(self, queues[key], key, Table()) for key in found)
 
     def bindings(self) -> Iterator[Binding]:
         """Iterate over the implicit bindings: one for each queue that the vhost has now, whatever becomes of it."""

@@ -39,7 +39,7 @@ HEADER_FRAME_OCTETS: Final = 20
 _ATTRIBUTES: Final = RunAttributes(persistent=True)
 
 Facts = Mapping[str, Any]
-# Name, facts, cause, and what is for the audit log alone.
+# Name, facts, cause, and what is for receivers alone.
 Receiver = Callable[[str, Facts, Cause | None, Facts], None]
 NOTHING_MORE: Final[Facts] = {}
 
@@ -93,18 +93,18 @@ class Follower:
 
 
 class Events(BackgroundTask):
-    """`wanted`: somebody listens, `heard`: not the audit log alone. Ask first if facts have to be gathered.
+    """`wanted`: somebody listens, `heard`: not receivers alone. Ask first if facts have to be gathered.
 
-    `audit` receives every event at once, with its cause; the daemon sets it.
+    Receivers, such as the audit log, get every event at once, with its cause.
     """
 
     __slots__ = (
-        "_audit",
         "_broker",
         "_dropped",
         "_exchange",
         "_followers",
         "_is_bound",
+        "_receivers",
         "_waiting",
         "heard",
         "ready",
@@ -114,11 +114,11 @@ class Events(BackgroundTask):
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker.turn)
         self._broker = broker
-        self._audit: Receiver | None = None
         self._exchange: EventExchange | None = None
         self._dropped = 0
         self._followers: list[Follower] = []
         self._is_bound = False
+        self._receivers: list[Receiver] = []
         self._waiting: deque[tuple[str, Facts, int]] = deque()
         self.heard = self.wanted = False
         self.ready = True  # False while the log is read: what stands in it comes first
@@ -126,14 +126,14 @@ class Events(BackgroundTask):
     def __len__(self) -> int:
         return len(self._waiting)
 
-    @property
-    def audit(self) -> Receiver | None:
-        """Return the receiver of every event."""
-        return self._audit
+    def add_receiver(self, receiver: Receiver) -> None:
+        """Have every event given to a receiver, too."""
+        self._receivers.append(receiver)
+        self.bindings_changed()
 
-    @audit.setter
-    def audit(self, receiver: Receiver | None) -> None:
-        self._audit = receiver
+    def remove_receiver(self, receiver: Receiver) -> None:
+        """Give it no more."""
+        self._receivers.remove(receiver)
         self.bindings_changed()
 
     def open_exchange(self, vhost: "VHost", user: str) -> None:
@@ -162,7 +162,7 @@ class Events(BackgroundTask):
         """Find out anew whether anybody listens."""
         self._is_bound = self._exchange is not None and self._exchange.in_use
         self.heard = self._is_bound or bool(self._followers)
-        self.wanted = self.heard or self._audit is not None
+        self.wanted = self.heard or bool(self._receivers)
 
     def begin(self) -> None:
         """Publish from now on, and what was told meanwhile."""
@@ -173,16 +173,16 @@ class Events(BackgroundTask):
     def emit(self, name: str, facts: Facts, cause: Cause | None = None, more: Facts = NOTHING_MORE) -> None:
         """Emit an event such as `queue.created`, with RabbitMQ's facts; the acting user is added.
 
-        `more` are facts that RabbitMQ's event does not have, for the audit log.
+        `more` are facts that RabbitMQ's event does not have, for receivers.
         """
         if not self.wanted:
             return
-        if self._audit is not None:
-            self._audit(name, facts, cause, more)
+        for receiver in self._receivers:
+            receiver(name, facts, cause, more)
         self.publish(name, facts, cause)
 
     def publish(self, name: str, facts: Facts, cause: Cause | None = None) -> None:
-        """Do the same, but for the audit log, which is not told."""
+        """Do the same, but for receivers, which are not told."""
         if not self.heard:
             return
         if cause is not None:
@@ -213,9 +213,9 @@ class Events(BackgroundTask):
             self.bindings_changed()
 
     def note(self, name: str, facts: Facts, cause: Cause) -> None:
-        """Tell the audit log alone."""
-        if self._audit is not None:
-            self._audit(name, facts, cause, NOTHING_MORE)
+        """Tell receivers alone."""
+        for receiver in self._receivers:
+            receiver(name, facts, cause, NOTHING_MORE)
 
     def deliver(self, _now_ms: int) -> None:
         """Publish the oldest, one turn's share of them."""

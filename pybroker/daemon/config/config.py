@@ -65,6 +65,7 @@ class Config:
     telemetry: bool = True
     telemetry_interval_ms: int = 10_000
     telemetry_retention_days: int = 7
+    telemetry_streams: bool = False
     web: bool = True  # whether there is a pybroker-web
     management: ManagementOptions | None = field(default_factory=lambda: management_options.gather({})[0])
     prometheus_host: str = "127.0.0.1"

@@ -189,6 +189,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "prometheus.series_max": Key("500000", values.whole_number(1_000, 100_000_000), ".prometheus_series_max", RESTART),
     "telemetry.enabled": Key("true", values.boolean, ".telemetry", RESTART),
     "telemetry.interval": Key("10000", values.whole_number(1_000, 3_600_000), ".telemetry_interval_ms", RELOAD),
+    "telemetry.streams": Key("false", values.boolean, ".telemetry_streams", RESTART),
     "telemetry.retention": Key("7", values.whole_number(1, 3_650), ".telemetry_retention_days", RELOAD),
 }
 

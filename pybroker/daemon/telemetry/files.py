@@ -33,6 +33,11 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circ
 log = logging.getLogger("pybroker")
 
 
+def encode_rows(head: str, rows: list[Mapping[str, Any]]) -> bytes:
+    """Return a line for each row, `head` in front of its members."""
+    return "".join([f"{head},{_encode(row)[1:]}\n" for row in rows]).encode(errors="replace")
+
+
 class TelemetryFiles:
     """One open file for each table. `octets` counts what was written. Not safe for two threads."""
 
@@ -65,7 +70,7 @@ class TelemetryFiles:
 
         Raises OSError; nothing is written then.
         """
-        octets = "".join([f"{head},{_encode(row)[1:]}\n" for row in rows]).encode(errors="replace")
+        octets = encode_rows(head, rows)
         self._look()
         file = self._files.get(table)
         is_new = file is None or file.hour != _hour(timestamp_ms)

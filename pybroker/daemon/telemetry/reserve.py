@@ -15,6 +15,8 @@ from pybroker.log_event import event
 RESERVE: Final = "reserve"
 # A day of the node's own figures, or six hours with those of fifty busy queues.
 RESERVE_OCTETS: Final = 8 << 20
+# Below so much of what is to stay free only the reserve is written to: this must never cause the alarm it tells of.
+DISK_LIMIT_TIMES: Final = 1.5
 
 log = logging.getLogger("pybroker")
 

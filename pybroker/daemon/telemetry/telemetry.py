@@ -23,8 +23,8 @@ from pybroker.daemon.telemetry import rows
 from pybroker.daemon.telemetry.ends import Ends
 from pybroker.daemon.telemetry.files import VERSION, TelemetryFiles
 from pybroker.daemon.telemetry.gaps import DISK, FAILED, OVERFLOW, Gaps
-from pybroker.daemon.telemetry.reserve import RESERVE, Reserve
-from pybroker.daemon.telemetry.writer import Writer
+from pybroker.daemon.telemetry.reserve import DISK_LIMIT_TIMES, RESERVE, Reserve
+from pybroker.daemon.telemetry.writer import Job, Writer
 from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ FOLDER: Final = "telemetry"
 LOOK_S: Final = 1.0
 # Everything, also what nothing happened to.
 FULL_MS: Final = 300_000
-# Below so much of what is to stay free only the reserve is written to: this must never cause the alarm it tells of.
-DISK_LIMIT_TIMES: Final = 1.5
 # While the disk is short, losses are told of this often.
 SHORT_MS: Final = 60_000
 # The clock was set if it goes on more, or less, than it should by this.
@@ -109,7 +107,14 @@ class Telemetry:
         "interval_ms",
     )
 
-    def __init__(self, broker: "Broker", data_folder: Path, interval_ms: int, retention_days: int) -> None:
+    def __init__(
+        self,
+        broker: "Broker",
+        data_folder: Path,
+        interval_ms: int,
+        retention_days: int,
+        mirror: Callable[[Job], object] | None = None,
+    ) -> None:
         self._broker = broker
         self.interval_ms = interval_ms
         marks = broker.settings.watermarks
@@ -119,7 +124,8 @@ class Telemetry:
 
         folder = data_folder / FOLDER
         node = broker.settings.node_name
-        self._writer = Writer(TelemetryFiles(folder, node, Reserve(folder / RESERVE, spare), retention_days))
+        files = TelemetryFiles(folder, node, Reserve(folder / RESERVE, spare), retention_days)
+        self._writer = Writer(files, mirror)
         self._head = f'"node":{json.dumps(node)},"epoch":{broker.epoch}'
         self._seq = 0
         clock = broker.clock

@@ -6,7 +6,7 @@ comes late, not never. As much as may wait is bounded; any more is dropped, whic
 
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Final, NamedTuple
@@ -34,12 +34,13 @@ class Job(NamedTuple):
 
 
 class Writer:
-    """The thread. `write` never waits: excess rows are dropped and counted."""
+    """The thread. `write` never waits: excess rows are dropped and counted. A `mirror` gets what is given as well."""
 
-    __slots__ = ("_done", "_files", "_jobs", "_stuck", "_thread", "rows_dropped", "rows_given")
+    __slots__ = ("_done", "_files", "_jobs", "_mirror", "_stuck", "_thread", "rows_dropped", "rows_given")
 
-    def __init__(self, files: TelemetryFiles) -> None:
+    def __init__(self, files: TelemetryFiles, mirror: Callable[[Job], object] | None = None) -> None:
         self._files = files
+        self._mirror = mirror
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._stuck: dict[str, deque[Job]] = {}
         self._done = 0  # rows that do not wait any more; the thread's own
@@ -82,7 +83,10 @@ class Writer:
             self.rows_dropped += len(rows)
             return False
         self.rows_given += len(rows)
-        self._jobs.put(Job(table, timestamp_ms, head, rows))
+        job = Job(table, timestamp_ms, head, rows)
+        self._jobs.put(job)
+        if self._mirror is not None:
+            self._mirror(job)
         return True
 
     def tick(self, timestamp_ms: int) -> None:

@@ -28,7 +28,7 @@ def test_an_address_is_an_erlang_tuple(host, shown):
 def test_the_audit_log_alone_is_told_little_of_a_connection():
     world = World()
     heard = []
-    world.broker.events.audit = lambda *given: heard.append(given)
+    world.broker.events.add_receiver(lambda *given: heard.append(given))
     world.connect()
     [(event, facts, cause, more)] = heard
     assert ("connection.created", "client", {}) == (event, cause.why, more)
@@ -38,7 +38,7 @@ def test_the_audit_log_alone_is_told_little_of_a_connection():
 def test_the_audit_log_says_by_which_certificate_a_connection_came(tmp_path):
     world = World()
     heard = []
-    world.broker.events.audit = lambda *given: heard.append(given)
+    world.broker.events.add_receiver(lambda *given: heard.append(given))
     world.connect(tls=TlsFacts("tlsv1.3", "any", "aes_256_gcm", "aead", Authority(tmp_path).client().der))
     [given] = heard
     facts = document(Entry(0, *given))["facts"]
@@ -59,7 +59,7 @@ def test_of_a_flood_of_refused_logins_the_audit_log_has_so_many_a_second_and_the
     """Anybody can make them, as fast as the machine answers: they must not fill the disk."""
     world = World()
     heard = []
-    world.broker.events.audit = lambda *given: heard.append(given)
+    world.broker.events.add_receiver(lambda *given: heard.append(given))
     refused(world, LINES_MAX + 7)
     assert {"user.authentication.failure"} == {event for event, *_ in heard}
     assert LINES_MAX == len(heard)
@@ -74,7 +74,7 @@ def test_of_a_flood_of_refused_logins_the_audit_log_has_so_many_a_second_and_the
 def test_the_audit_log_has_the_end_of_a_connection_that_was_let_in_alone():
     world = World()
     heard = []
-    world.broker.events.audit = lambda *given: heard.append(given)
+    world.broker.events.add_receiver(lambda *given: heard.append(given))
     peer = world.peer()
     peer.send_octets(PROTOCOL_HEADER)
     peer.disconnect()

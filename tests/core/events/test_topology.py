@@ -7,7 +7,7 @@ from tests.fakes import World
 def test_an_exclusive_queue_is_told_of_with_its_owner():
     world = World(node_name="pybroker@vm")
     heard = []
-    world.broker.events.audit = lambda event, facts, *_: heard.append((event, facts.get("owner_pid")))
+    world.broker.events.add_receiver(lambda event, facts, *_: heard.append((event, facts.get("owner_pid"))))
     peer = world.connect()
     heard.clear()
     peer.declare("own", exclusive=True)
@@ -22,7 +22,7 @@ def test_a_deletion_is_told_with_its_cause_and_what_went_with_it():
     peer.declare("q", durable=True)
     peer.call(commands.Queue.Bind(queue="q", exchange="amq.topic", routing_key="k"))
     peer.publish("", "q", b"")
-    world.broker.events.audit = lambda *given: heard.append(given)
+    world.broker.events.add_receiver(lambda *given: heard.append(given))
     cause = because("why")
     world.vhost.delete_queue(world.vhost.queues["q"], cause)
     named = {"name": "q", "vhost": "/"}
@@ -33,7 +33,7 @@ def test_a_deletion_is_told_with_its_cause_and_what_went_with_it():
 def test_a_virtual_host_is_told_of_with_its_exchanges_and_described_anew():
     world = World()
     heard = []
-    world.broker.events.audit = lambda event, facts, *_: heard.append((event, facts))
+    world.broker.events.add_receiver(lambda event, facts, *_: heard.append((event, facts)))
     world.broker.add_vhost("v", "what for", ("a", "b"))
     vhost = world.broker.vhosts["v"]
     assert {"exchange.created"} == {event for event, _ in heard[:-1]}

@@ -19,3 +19,9 @@ def test_its_bindings_are_implicit_and_count_as_bindings():
     assert [(b.destination.name, b.routing_key) for b in default.bindings()] == [("a", "a"), ("b", "b")]
     assert default.binding_count == 2
     assert names(vhost.queues.values()) == ["a", "b"]
+
+
+def test_no_key_leads_to_a_stream_of_the_broker():
+    vhost = new_vhost()
+    queue(vhost, "amq.pybroker.events")
+    assert reached(vhost, "", "amq.pybroker.events") == []

@@ -41,7 +41,11 @@ def test_facts_are_typed_as_rabbitmqs_plugin_does():
 def test_the_audit_log_hears_all_of_it_at_once_and_more():
     events = World().broker.events
     heard = []
-    events.audit = lambda *given: heard.append(given)
+
+    def receiver(*given):
+        heard.append(given)
+
+    events.add_receiver(receiver)
     assert events.wanted
     cause = because("why")
     events.emit("queue.deleted", {"name": "q"}, cause, {"messages": 7})
@@ -53,7 +57,7 @@ def test_the_audit_log_hears_all_of_it_at_once_and_more():
         ("user.created", {"name": "u"}, BROKER, {}),
     ] == heard
     assert 0 == len(events)
-    events.audit = None
+    events.remove_receiver(receiver)
     assert not events.wanted
     events.emit("queue.deleted", {"name": "q"}, cause)
     events.note("command", {"name": "reset"}, cause)

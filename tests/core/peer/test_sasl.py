@@ -124,7 +124,7 @@ HOSTILE = [
 def test_a_name_that_no_user_has_is_refused_and_logged_as_one_line(issue, caplog, name, text):
     world = world_of()
     heard = []
-    world.broker.events.audit = lambda *given: heard.append(given)
+    world.broker.events.add_receiver(lambda *given: heard.append(given))
     peer = started(world, issue(name))
     with caplog.at_level(logging.INFO):
         close = log_in(peer)

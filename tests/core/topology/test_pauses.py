@@ -63,7 +63,7 @@ def test_an_export_says_nothing_of_it():
 def test_orders_are_events():
     world = World()
     told = []
-    world.broker.events.audit = lambda name, facts, cause, _more: told.append((name, dict(facts), cause))
+    world.broker.events.add_receiver(lambda name, facts, cause, _more: told.append((name, dict(facts), cause)))
     peer = world.connect()
     peer.declare("q")
     peer.consume("q", "t")

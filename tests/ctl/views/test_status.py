@@ -142,6 +142,16 @@ def test_what_is_off_is_said_to_be_off():
             {"interval_ms": 500, "rows": 1, "octets": 2, "dropped": 3},
             "Every 0.5 s, rows written: 1, octets: 2, dropped: 3",
         ),
+        (
+            {
+                "interval_ms": 500,
+                "rows": 1,
+                "octets": 2,
+                "dropped": 0,
+                "streams": {"published": 4, "dropped": 5},
+            },
+            "Every 0.5 s, rows written: 1, octets: 2, messages in streams: 4 (5 dropped)",
+        ),
     ],
 )
 def test_telemetry_that_is_off_or_loses_rows_says_so(figures, expected):

@@ -37,7 +37,7 @@ def test_loopback_users_have_to_be_on_this_machine(operator, caplog):
 
 def test_refusals_are_told_to_the_audit_log(operator):
     told = []
-    operator.world.broker.events.audit = lambda name, facts, *_: told.append((name, facts))
+    operator.world.broker.events.add_receiver(lambda name, facts, *_: told.append((name, facts)))
     with pytest.raises(Refused):
         log_in(operator, "guest", "x")
     ((name, facts),) = told

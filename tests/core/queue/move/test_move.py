@@ -53,7 +53,7 @@ def test_an_alarm_ends_it(bench, target):
 def test_a_move_that_is_closed_leaves_the_rest(bench, target):
     bench.publish(*numbered(10))
     seen = []
-    bench.broker.events.audit = lambda name, facts, *_: seen.append((name, facts["messages"]))
+    bench.broker.events.add_receiver(lambda name, facts, *_: seen.append((name, facts["messages"])))
     move = bench.broker.moves.to_queue(bench.queue, target, rate=10)
     run = move.run(lambda _: bench.broker.clock.advance(150), BROKER)
     for _ in range(4):

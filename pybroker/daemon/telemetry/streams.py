@@ -1,0 +1,138 @@
+"""The contents of the broker's own streams: its events in amq.pybroker.events, its telemetry in amq.pybroker.telemetry.
+
+Both are collected as they come, and published once a second, some at a time. A message is what a line of the audit log,
+or of a file of the telemetry, is. A table of which rows were dropped has a row in the table `gap`.
+"""
+
+import json
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import gevent
+
+from pybroker.core.events.audit import Entry, document
+from pybroker.daemon.telemetry.files import VERSION, encode_rows
+from pybroker.daemon.telemetry.gaps import DISK, OVERFLOW, Gaps, Row
+from pybroker.daemon.telemetry.own_stream import OwnStream
+from pybroker.log_event import BUG, event
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+    from pybroker.core.events.cause import Cause
+    from pybroker.daemon.telemetry.writer import Job
+
+EVENTS: Final = "amq.pybroker.events"
+TELEMETRY: Final = "amq.pybroker.telemetry"
+# The routing key of events; that of telemetry is the table.
+EVENT_KEY: Final = "event"
+GAP_TABLE: Final = "gap"
+LOOK_S: Final = 1.0
+# Messages published in one go, and how long others go on then: a millisecond or so.
+SLICE: Final = 100
+PAUSE_S: Final = 0.01
+# Events, and batches of rows, that wait to be published; further ones are dropped.
+WAITING_EVENTS_MAX: Final = 10_000
+WAITING_JOBS_MAX: Final = 1_000
+# Events published in a second: what they cost stays below a hundredth of a core.
+EVENTS_MAX: Final = 300
+
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+
+log = logging.getLogger("pybroker")
+
+
+class OwnStreams:
+    """Both streams. `take_event` and `take_rows` collect."""
+
+    __slots__ = ("_broker", "_events", "_gaps", "_head", "_is_open", "_jobs", "_lost", "_node", "events", "telemetry")
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._node = json.dumps(broker.settings.node_name)
+        self.events = OwnStream(broker, EVENTS)
+        self.telemetry = OwnStream(broker, TELEMETRY)
+        self._events: deque[Entry] = deque()
+        self._jobs: deque[Job] = deque()
+        self._lost: deque[Job] = deque(maxlen=WAITING_JOBS_MAX)
+        self._head = ""
+        self._is_open = False
+        self._gaps = Gaps(self._publish_gaps)
+        broker.events.add_receiver(self.take_event)
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """Return how many messages were published and dropped."""
+        both = (self.events, self.telemetry)
+        return {"published": sum([each.published for each in both]), "dropped": sum([each.dropped for each in both])}
+
+    def open(self) -> None:
+        """Make those that are missing."""
+        self.events.open()
+        self.telemetry.open()
+        self._is_open = True
+
+    def take_event(self, name: str, facts: Mapping[str, Any], cause: "Cause | None", more: Mapping[str, Any]) -> None:
+        """Collect an event."""
+        if len(self._events) >= WAITING_EVENTS_MAX:
+            self.events.dropped += 1
+            return
+        self._events.append(Entry(self._broker.clock.timestamp_ms, name, facts, cause, more))
+
+    def take_rows(self, job: "Job") -> None:
+        """Collect rows of the telemetry."""
+        (self._jobs if len(self._jobs) < WAITING_JOBS_MAX else self._lost).append(job)
+
+    def run(self) -> None:
+        """Publish for ever."""
+        while True:
+            gevent.sleep(LOOK_S)
+            self.flush(EVENTS_MAX, lambda: gevent.sleep(PAUSE_S))
+
+    def stop(self) -> None:
+        """Publish what is left, and collect nothing more."""
+        self._broker.events.remove_receiver(self.take_event)
+        if self._is_open:  # the start may have failed before
+            self.flush(WAITING_EVENTS_MAX, lambda: None)
+
+    def flush(self, events_max: int, pause: Callable[[], object]) -> None:
+        """Publish what was collected, of events so many at most; others go on between two slices."""
+        try:
+            for start in range(0, min(len(self._events), events_max), SLICE):
+                count = min(SLICE, events_max - start, len(self._events))
+                entries = [self._events.popleft() for _ in range(count)]
+                self.events.publish(EVENT_KEY, [(entry.event, self._body(entry)) for entry in entries])
+                pause()
+            while self._lost:
+                job = self._lost.popleft()
+                self.telemetry.dropped += len(job.rows)
+                self._begin_gap(job, OVERFLOW)
+            while self._jobs:
+                self._publish_rows(self._jobs.popleft(), pause)
+        except Exception:
+            # A bug in one message: the next ones are to be published.
+            log.exception("the broker's own streams failed", extra=event(BUG))
+
+    def _body(self, entry: Entry) -> bytes:
+        members = _encode(document(entry))[1:]
+        return f'{{"v":{VERSION},"ts":{entry.timestamp_ms},"node":{self._node},{members}'.encode()
+
+    def _publish_rows(self, job: "Job", pause: Callable[[], object]) -> None:
+        for start in range(0, len(job.rows), SLICE):
+            lines = encode_rows(job.head, job.rows[start : start + SLICE]).splitlines()
+            if self.telemetry.publish(job.table, [(job.table, line) for line in lines]):
+                self._head = job.head
+                self._gaps.end(job.table, job.timestamp_ms)
+            else:
+                self._begin_gap(job._replace(rows=job.rows[start : start + SLICE]), DISK)
+            pause()
+
+    def _begin_gap(self, job: "Job", why: str) -> None:
+        self._head = job.head
+        self._gaps.begin(job.table, job.timestamp_ms, why, len(job.rows))
+
+    def _publish_gaps(self, rows: list[Row]) -> None:
+        if rows[0]["to_ms"] is not None:  # how it began cannot be told
+            lines = encode_rows(self._head, list(rows)).splitlines()
+            self.telemetry.publish(GAP_TABLE, [(GAP_TABLE, line) for line in lines])

@@ -1,0 +1,111 @@
+"""The broker's own streams have what the audit log and the files of the telemetry have."""
+
+import json
+
+import pytest
+
+from pybroker.core.events.cause import BROKER
+from pybroker.daemon.telemetry.streams import EVENTS, EVENTS_MAX, TELEMETRY, WAITING_EVENTS_MAX, OwnStreams
+from pybroker.daemon.telemetry.telemetry import Telemetry
+from tests.daemon.running import Running
+from tests.daemon.telemetry.station import Station
+
+
+class Streaming(Station):
+    """A station whose telemetry goes into the streams as well."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.telemetry._writer.stop()
+        self.streams = OwnStreams(self.broker)
+        self.streams.open()
+        self.telemetry = Telemetry(self.broker, folder / "streaming", 10_000, 7, self.streams.take_rows)
+        self.folder = folder / "streaming"
+
+    def told(self, name):
+        self.streams.flush(EVENTS_MAX, lambda: None)
+        self.world.run()
+        found = self.world.vhost.queues[name].documents(None, lambda _: None, start=0, stop=None, body_octets_max=9_999)
+        return [each["body"] for some in found for each in some]
+
+
+@pytest.fixture
+def station(tmp_path):
+    station = Streaming(tmp_path)
+    yield station
+    station.telemetry._writer.stop()
+
+
+def test_the_stream_has_the_rows_of_the_files(station):
+    peer = station.world.connect()
+    peer.declare("q")
+    for _ in range(3):
+        station.telemetry.sample()
+        station.world.advance(10_000)
+        peer.publish("", "q", b"1")
+    station.telemetry.sample()
+    told = station.told(TELEMETRY)
+    station.telemetry._writer.stop()
+    assert {row["v"] for row in told} == {1}
+    tables = {path.name: station.rows(path.name) for path in (station.folder / "telemetry").iterdir() if path.is_dir()}
+    assert {"node_sample", "queue_sample", "connection_sample"} <= tables.keys()
+    key = json.dumps
+    assert sorted(map(key, told)) == sorted(key(row) for rows in tables.values() for row in rows)
+
+
+def test_events_say_who_did_what(station):
+    peer = station.world.connect(peer=("10.0.0.7", 4711))
+    peer.declare("q")
+    station.broker.events.note("command", {"name": "add_user"}, BROKER)
+    told = station.told(EVENTS)
+    created = next(each for each in told if each["event"] == "queue.created" and each["user"] == "guest")
+    assert (created["v"], created["name"]) == (1, "q")
+    assert created["peer"] == "10.0.0.7:4711"
+    assert created["ts"] == 1_700_000_000_000
+    assert {"connection.created", "command"} <= {each["event"] for each in told}
+
+
+def test_a_gap_tells_which_rows_are_missing(station):
+    marks = station.broker.settings.watermarks
+    station.telemetry.sample()
+    station.told(TELEMETRY)
+    marks.measured.disk_free = 0
+    station.world.advance(10_000)
+    station.telemetry.sample()
+    station.told(TELEMETRY)
+    assert station.streams.telemetry.dropped > 0
+    marks.measured.disk_free = None
+    station.world.advance(10_000)
+    station.telemetry.sample()
+    gaps = {row["table"]: row for row in station.told(TELEMETRY) if "from_ms" in row}
+    gap = gaps["node_sample"]
+    assert (gap["why"], gap["rows"], gap["to_ms"] - gap["from_ms"]) == ("disk", 1, 10_000)
+
+
+def test_very_many_events_are_dropped_and_counted(station):
+    station.told(EVENTS)
+    for number in range(WAITING_EVENTS_MAX + 5):
+        station.broker.events.note("command", {"name": str(number)}, BROKER)
+    before = station.world.vhost.queues[EVENTS].messages
+    assert len(station.told(EVENTS)) == before + EVENTS_MAX
+    assert station.streams.figures["dropped"] == 5
+
+
+def test_a_node_has_them_if_it_is_told_to_and_after_a_restart(tmp_path):
+    config = tmp_path / "pybroker.conf"
+    config.write_text("telemetry.streams = true\ntelemetry.interval = 1000\n")
+    for _ in range(2):
+        node = Running(tmp_path, config=config)
+        try:
+            listed = node.ctl("list_queues", "-s", "name", "type")
+            assert sorted(listed.split("\n")[:-1]) == [f"{EVENTS}\tstream", f"{TELEMETRY}\tstream"]
+        finally:
+            node.stop()
+    node = Running(tmp_path)
+    try:
+        lines = node.ctl("stream_read", EVENTS, "--limit", "1000", "--format", "ndjson").splitlines()
+        events = [json.loads(line)["body"]["event"] for line in lines]
+        assert events.count("node.started") == 2
+        assert int(node.ctl("list_queues", "-s", "messages", "name").split(TELEMETRY)[0].split()[-1]) > 2
+    finally:
+        node.stop()
