@@ -41,6 +41,7 @@ def stream_stats(session: "StreamSession", command: "commands.StreamStats") -> N
     """Answer how far a stream goes; -1 where it has nothing. RabbitMQ's figures, then ours."""
     stream = stream_of(session, command.stream, READ)
     empty = not stream.messages
+    stream.pieces.seal()  # where the last chunk begins stays as it is told
     last_chunk = -1 if empty else stream.last_chunk_offset
     figures = {
         "first_chunk_id": -1 if empty else stream.first_offset,

@@ -58,6 +58,7 @@ class Stream(StreamFacts):
     retains: ClassVar[bool] = True
 
     __slots__ = (
+        "_chunks_seen",
         "_has_files",
         "_uncommitted",
         "end_offset",
@@ -77,6 +78,7 @@ class Stream(StreamFacts):
         self.publishers: dict[Publisher, None] = {}  # of the stream protocol, who are told when it is deleted
         self.files: ChunkLog = MemoryStreamLog()
         self._has_files = False
+        self._chunks_seen = False  # a reader takes pieces as chunks, which never change
         self.next_offset = self.end_offset = self.recovered_offset = 0
         # Commit positions, ascending, and where what is committed with each of them ends.
         self._uncommitted: list[tuple[int, int]] = []
@@ -188,6 +190,8 @@ class Stream(StreamFacts):
         while uncommitted and uncommitted[0][0] <= position:
             self.next_offset = uncommitted.pop(0)[1]
         if self.next_offset != before:
+            if self.streams.are_crowded and not self._chunks_seen:
+                self.pieces.merge(self.next_offset, entries=not self.readers)
             self.wake_readers()
             self.streams.appended(self)
         return not uncommitted
@@ -198,13 +202,14 @@ class Stream(StreamFacts):
         """Have a new consumer begin there; called before it is added to `consumers`."""
         kind = ChunkReader if consumer.takes_chunks else Reader
         offset = self.offset_of(spec)
+        self.pieces.seal()
         if spec.name == "next":
             # Messages published before are not new, though they may not be committed yet.
-            self.pieces.seal()
             offset = self.end_offset
         reader = kind(self, consumer, None if offset is None else max(offset, self.first_offset), filters)
         self.streams.count_readers(consumer not in self.readers)
         self.readers[consumer] = reader
+        self._chunks_seen |= consumer.takes_chunks
         if offset is None:
             reader.find(self.timestamp_ms_of(spec))
 
@@ -212,6 +217,8 @@ class Stream(StreamFacts):
         """Forget where a consumer was, which stays and begins anew when it is attached again. Idempotent."""
         if self.readers.pop(consumer, None) is not None:
             self.streams.count_readers(-1)
+            self.pieces.seal()
+            self._chunks_seen = any(each.takes_chunks for each in self.readers)
 
     def wake_readers(self) -> None:
         """Have consumers served at the end of this turn, if there are any."""
@@ -254,6 +261,7 @@ class Stream(StreamFacts):
         offset = max(offset, self.first_offset)
         pieces = self.pieces
         if offset >= self.next_offset or (pieces and pieces[0].offset <= offset and pieces[0].run is not None):
+            pieces.seal()
             done(pieces.runs(offset, self.next_offset, octets_max))
         elif pieces and pieces[0].offset <= offset:
             self.look_again(lambda: self.read(offset, octets_max, done))
@@ -321,7 +329,9 @@ class Stream(StreamFacts):
             for first, last in piece.seqs:
                 self.log.settle_seqs(self.id, first, last)
         self.pieces.moved(pieces)
-        self.pieces.drop(self.files.next_offset, self.streams.cache_octets(self))
+        # Nobody waits for what all have read: a consumer that comes reads the files.
+        read_to = min([reader.next_offset or 0 for reader in self.readers.values()], default=0)
+        self.pieces.drop(self.files.next_offset, read_to, self.streams.cache_octets(self))
 
     # -- after a start -------------------------------------------------------------------------------------------------
 

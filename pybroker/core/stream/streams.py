@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 # A stream's messages move when they have so many octets, or all streams' together, or after so long.
 STREAM_OCTETS: Final = 262_144
-NODE_OCTETS: Final = 33_554_432
+NODE_OCTETS: Final = 12_582_912
+# While all have so many, those of each become fewer and fuller pieces.
+MERGE_OCTETS: Final = 3_145_728
 MOVE_MS: Final = 60_000
 # So many at once for want of memory, or for their age: the disk has others to serve.
 MOVES_MAX: Final = 16
@@ -96,6 +98,11 @@ class Streams:
     def is_behind(self) -> bool:
         """Tell whether the disk has to catch up before more is published."""
         return self.pending > PENDING_OCTETS_MAX
+
+    @property
+    def are_crowded(self) -> bool:
+        """Tell whether so much is in memory that small pieces are to become larger ones."""
+        return self.pending >= MERGE_OCTETS
 
     @property
     def has_caught_up(self) -> bool:

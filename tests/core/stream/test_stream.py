@@ -6,6 +6,7 @@ from pybroker.content_view import body
 from pybroker.core.channel.receipt import NO_RECEIPT, Receipt
 from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.routing.publish import Contents, Publisher, Route, enqueue, names_of
+from pybroker.core.stream import streams
 from pybroker.core.stream.make import make_queue
 from pybroker.run import PLAIN_ATTRIBUTES
 from pybroker.wire.table import Table
@@ -86,6 +87,20 @@ def test_entries_of_one_batch_are_one_piece(world, stream):
     stream.publish_entries(entries_run(0, b"3"), receipt)
     assert [(piece.offset, piece.stop) for piece in stream.pieces] == [(0, 3), (3, 4)]
     assert world.vhost.traffic.total("publish_in") == 4
+
+
+def test_batches_that_nobody_has_seen_become_one_piece_when_there_is_much_in_memory(world, stream, monkeypatch):
+    world.broker.log = Gated()
+    monkeypatch.setattr(streams, "MERGE_OCTETS", 0)
+    for number in range(4):
+        stream.publish_entries(entries_run(0, b"%d" % number), NO_RECEIPT)
+        world.broker.log_completed(number + 1)
+        assert [(piece.offset, piece.stop) for piece in stream.pieces] == [(0, number + 1)]
+    found = []
+    stream.read(0, 1_000, found.append)
+    stream.publish_entries(entries_run(0, b"4"), NO_RECEIPT)
+    world.broker.log_completed(5)
+    assert [(piece.offset, piece.stop) for piece in stream.pieces] == [(0, 4), (4, 5)]
 
 
 def test_entries_and_contents_are_in_pieces_of_their_own(world, stream, fill):

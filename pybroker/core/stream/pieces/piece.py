@@ -1,5 +1,6 @@
 """Piece: consecutive messages of a stream that are in memory, or still in the node's log alone. It becomes a chunk."""
 
+from array import array
 from typing import TYPE_CHECKING, Final
 
 from pybroker.entries_run import EntriesRun
@@ -12,20 +13,22 @@ if TYPE_CHECKING:
 # The first messages of a run that may grow; a chunk is sent whole to whom reads by chunks.
 PIECE_MESSAGES_MAX: Final = 4_096
 PIECE_OCTETS_MAX: Final = 262_144
+# Pieces of about this time become one that nobody has seen: a reader who asks for a time gets so much more at most.
+PIECE_MS_MAX: Final = 1_000
 # Taken beside its contents: most of it, where each message was published alone.
 PIECE_OCTETS: Final = 500
 
 
 class Piece:
-    """Messages `offset .. stop - 1`; their seqs in the node's log begin with `first_seq`, and follow each other but for
-    entries that were joined.
+    """Messages `offset .. stop - 1`; their seqs in the node's log begin with `first_seq`, and follow each other unless
+    pieces, or entries, were put together.
 
     `run` is None while their contents are in the log alone, since before the start: they are `logged` there. A run's
     `first_seq` here is its offset. `position` is the commit position with which they are on disk.
     `octets` is about what it takes in memory.
     """
 
-    __slots__ = ("first_seq", "logged", "octets", "offset", "position", "run", "spans", "stop", "timestamp_ms")
+    __slots__ = ("_spans", "first_seq", "logged", "octets", "offset", "position", "run", "stop", "timestamp_ms")
 
     def __init__(
         self,
@@ -44,7 +47,7 @@ class Piece:
         self.timestamp_ms = timestamp_ms
         count = run.count if run is not None else logged.count if logged is not None else 0
         self.stop = offset + count
-        self.spans: list[tuple[int, int]] | None = None  # all seqs, if they do not follow each other
+        self._spans: array[int] | None = None  # first and last of all seqs, if they do not follow each other
         self.octets = run.octets + PIECE_OCTETS if run is not None else 0
 
     def extend(self, contents: list[bytes], octets: int, body_octets: int, body_size: int) -> None:
@@ -64,26 +67,73 @@ class Piece:
     def join(self, run: EntriesRun) -> None:
         """Append entries whose seqs are above the last one's."""
         assert isinstance(self.run, EntriesRun)
-        if run.first_seq != self.last_seq + 1:
-            self.spans = self.seqs
-            self.spans.append((run.first_seq, run.first_seq + run.count - 1))
-        elif self.spans is not None:
-            self.spans[-1] = self.spans[-1][0], run.first_seq + run.count - 1
+        self._follow([(run.first_seq, run.first_seq + run.count - 1)])
         self.run.join(run)
         self.stop += run.count
         self.octets += run.octets
 
+    def can_merge(self, other: "Piece") -> bool:
+        """Tell whether the next piece may become part of this one: a chunk is not too large, nor of too long a time."""
+        mine, theirs = self.run, other.run
+        if (
+            mine is None
+            or theirs is None
+            or self.octets + other.octets > PIECE_OCTETS_MAX
+            or theirs.arrived_ms - mine.arrived_ms > PIECE_MS_MAX
+            or other.stop - self.offset > PIECE_MESSAGES_MAX
+        ):
+            return False
+        if isinstance(mine, EntriesRun) or isinstance(theirs, EntriesRun):
+            return type(mine) is type(theirs)
+        return (
+            mine.names == theirs.names
+            and mine.attributes == theirs.attributes
+            and mine.channel == theirs.channel
+            and mine.frame_octets_max == theirs.frame_octets_max
+            and mine.origin == theirs.origin
+            and mine.contents is not None
+            and theirs.contents is not None
+        )
+
+    def merge(self, other: "Piece") -> None:
+        """Append the messages of the next piece, which is given up; the time is that of the newest one then."""
+        mine, theirs = self.run, other.run
+        assert mine is not None
+        assert theirs is not None
+        self._follow(other.seqs)
+        if isinstance(mine, EntriesRun):
+            assert isinstance(theirs, EntriesRun)
+            mine.join(theirs)
+            mine.timestamp_ms = other.timestamp_ms
+        else:
+            assert theirs.contents is not None
+            mine.extend(theirs.contents, theirs.octets, theirs.body_octets, theirs.body_size)
+        self.timestamp_ms, self.position = other.timestamp_ms, other.position
+        self.stop = other.stop
+        self.octets += theirs.octets
+
+    def _follow(self, seqs: "list[tuple[int, int]]") -> None:
+        """Note the seqs of messages that are appended."""
+        spans = self._spans or array("Q", self.seqs[0])
+        for first, last in seqs:
+            if first == spans[-1] + 1:
+                spans[-1] = last
+            else:
+                spans.extend((first, last))
+        self._spans = spans if len(spans) > 2 else None
+
     @property
     def last_seq(self) -> int:
         """Return the seq of the last message in the node's log."""
-        if self.spans is not None:
-            return self.spans[-1][1]
+        if self._spans is not None:
+            return self._spans[-1]
         return self.first_seq + self.stop - self.offset - 1
 
     @property
     def seqs(self) -> "list[tuple[int, int]]":
         """Return the seqs of all messages in the node's log, as ranges (first, last)."""
-        return self.spans if self.spans is not None else [(self.first_seq, self.last_seq)]
+        spans = self._spans
+        return [(self.first_seq, self.last_seq)] if spans is None else list(zip(spans[::2], spans[1::2], strict=True))
 
     @property
     def chunk(self) -> Chunk:

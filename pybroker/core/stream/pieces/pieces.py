@@ -9,7 +9,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from pybroker.core.stream.pieces.piece import PIECE_MESSAGES_MAX, PIECE_OCTETS_MAX, Piece
+from pybroker.core.stream.pieces.piece import PIECE_MESSAGES_MAX, PIECE_OCTETS, PIECE_OCTETS_MAX, Piece
 from pybroker.entries_run import ENTRIES_MAX, ENTRIES_OCTETS_MAX, EntriesRun
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ class Pieces:
     The stream's files have all below the offset `moved_to`.
     """
 
-    __slots__ = ("_count", "_growing", "_pieces", "_sealed", "pending")
+    __slots__ = ("_count", "_growing", "_pieces", "_sealed_to", "pending")
 
     def __init__(self, count: "Callable[[int, int], None]") -> None:
         self._pieces: list[Piece] = []
         self._count = count
         self.pending = 0
         self._growing: tuple[Run | None, int] = (None, 0)  # the run of the last piece, and how far that has it
-        self._sealed: Piece | None = None
+        self._sealed_to = 0
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -73,8 +73,12 @@ class Pieces:
     # -- in ------------------------------------------------------------------------------------------------------------
 
     def seal(self) -> None:
-        """Extend the last one no more: a consumer begins behind it, and stream clients get pieces whole."""
-        self._sealed = self._pieces[-1] if self._pieces else None
+        """Change no piece that is there any more: somebody has seen it, or begins behind it, or it is being moved."""
+        if self._pieces:
+            self._seal(self._pieces[-1])
+
+    def _seal(self, piece: Piece) -> None:
+        self._sealed_to = max(self._sealed_to, piece.stop)
 
     def grow(self, run: "Run", indexes: range, position: int) -> bool:
         """Extend the last one, if these messages follow there and nobody can have seen it; tell whether that was so."""
@@ -86,7 +90,7 @@ class Pieces:
             last is not run
             or stop != indexes.start
             or piece is None
-            or piece is self._sealed
+            or piece.offset < self._sealed_to
             or not position
             or piece.position != position
             or piece.run is None
@@ -106,7 +110,7 @@ class Pieces:
         self._growing = None, 0
         pieces = self._pieces
         piece = pieces[-1] if pieces else None
-        if piece is None or piece is self._sealed or not position or piece.position != position:
+        if piece is None or piece.offset < self._sealed_to or not position or piece.position != position:
             return False
         mine = piece.run
         if (
@@ -123,6 +127,26 @@ class Pieces:
         """Put one behind the others."""
         self._pieces.append(piece)
         self._counted(piece.octets, 0)
+
+    def merge(self, stop: int, *, entries: bool) -> None:
+        """Make the last ones one piece that end at `stop` or before, of `entries` only if asked to.
+
+        Streams with little to do have fewer and fuller chunks that way.
+        """
+        pieces = self._pieces
+        at = bisect_right(pieces, stop, key=_STOP) - 1
+        while at > 0:
+            before, piece = pieces[at - 1], pieces[at]
+            if (
+                before.offset < self._sealed_to
+                or (isinstance(piece.run, EntriesRun) and not entries)
+                or not before.can_merge(piece)
+            ):
+                return
+            before.merge(piece)
+            del pieces[at]
+            self._counted(-PIECE_OCTETS, 0)
+            at -= 1
 
     def restore(self, pieces: list[Piece]) -> None:
         """Begin with what a start found, all of it without contents."""
@@ -146,7 +170,10 @@ class Pieces:
     # -- out -----------------------------------------------------------------------------------------------------------
 
     def movable(self, moved_to: int, stop: int, octets_max: int) -> list[Piece]:
-        """Return the oldest that are not in the files and end at `stop` or before: one without contents comes alone."""
+        """Return the oldest that are not in the files and end at `stop` or before: one without contents comes alone.
+
+        They do not change any more.
+        """
         found: list[Piece] = []
         for piece in islice(self._pieces, self._moved_count(moved_to), None):
             if octets_max <= 0 or piece.stop > stop or (found and piece.run is None):
@@ -155,6 +182,8 @@ class Pieces:
             if piece.run is None:
                 break
             octets_max -= piece.octets
+        if found:
+            self._seal(found[-1])
         return found
 
     def moved(self, pieces: list[Piece]) -> None:
@@ -162,13 +191,13 @@ class Pieces:
         octets = sum([piece.octets for piece in pieces])
         self._counted(-octets, octets)
 
-    def drop(self, moved_to: int, kept_octets: int) -> None:
-        """Let the oldest go of those that moved, until no more octets of them are left."""
+    def drop(self, moved_to: int, read_to: int, kept_octets: int) -> None:
+        """Let the oldest go of those that moved, until no more octets of them are left, nor one that was read to."""
         cached = self._pieces[: self._moved_count(moved_to)]
         left = sum([piece.octets for piece in cached])
         gone = 0
         for piece in cached:
-            if left <= kept_octets:
+            if left <= kept_octets and piece.stop > read_to:
                 break
             left -= piece.octets
             gone += 1

@@ -1,10 +1,18 @@
 """Messages of a stream in memory."""
 
 from pybroker.content_view import body
-from pybroker.core.stream.pieces.piece import PIECE_OCTETS, Piece, piece_of, piece_of_entries
+from pybroker.core.stream.pieces.piece import (
+    PIECE_MS_MAX,
+    PIECE_OCTETS,
+    PIECE_OCTETS_MAX,
+    Piece,
+    piece_of,
+    piece_of_entries,
+)
+from pybroker.run import PLAIN_ATTRIBUTES
 from pybroker.seq_ranges import SeqRanges
-from tests.core.stream.runs import bodies_run, content
-from tests.entries import entries_run
+from tests.core.stream.runs import PERSISTENT, bodies_run, content, run_of
+from tests.entries import bodies_of, entries_run
 
 
 def test_a_piece_has_seqs_of_the_log_and_its_run_has_offsets():
@@ -41,3 +49,37 @@ def test_without_contents_it_knows_how_many_there_are():
     logged.add(9, 3, 10)
     piece = Piece(40, None, 5, 0, 0, logged)
     assert (piece.stop, piece.octets) == (45, 0)
+
+
+def single(offset, timestamp_ms=0, attributes=PERSISTENT, arrived_ms=0):
+    run = run_of(100 + 2 * offset, [content(b"%d" % offset)], attributes)
+    run.arrived_ms = arrived_ms
+    return piece_of(run, range(1), offset, offset, timestamp_ms)
+
+
+def test_two_pieces_become_one_with_the_time_of_the_newer():
+    piece, last = single(7, 1_000), single(8, 1_500)
+    assert piece.can_merge(last)
+    piece.merge(last)
+    assert (piece.offset, piece.stop, piece.position, piece.timestamp_ms) == (7, 9, 8, 1_500)
+    assert (piece.seqs, piece.last_seq) == ([(114, 114), (116, 116)], 116)
+    assert [body(each) for each in piece.run.contents_at(range(2))] == [b"7", b"8"]
+    assert (piece.run.body_octets, piece.octets) == (2, piece.run.octets + PIECE_OCTETS)
+
+
+def test_entries_become_one_with_the_time_of_the_newer():
+    piece = piece_of_entries(entries_run(1, b"a"), 7, 5, 1_000)
+    other = piece_of_entries(entries_run(2, b"b"), 8, 6, 1_500)
+    other.join(entries_run(9, b"c"))
+    piece.merge(other)
+    assert (piece.seqs, piece.stop, piece.timestamp_ms) == ([(1, 2), (9, 9)], 10, 1_500)
+    assert (bodies_of(piece.run), piece.run.timestamp_ms) == ([b"a", b"b", b"c"], 1_500)
+
+
+def test_what_does_not_become_one():
+    piece = single(0)
+    assert not piece.can_merge(single(1, attributes=PLAIN_ATTRIBUTES))
+    assert not piece.can_merge(piece_of_entries(entries_run(1, b"a"), 1, 5, 0))
+    assert piece.can_merge(single(1, arrived_ms=PIECE_MS_MAX))
+    assert not piece.can_merge(single(1, arrived_ms=PIECE_MS_MAX + 1))
+    assert not piece.can_merge(piece_of(run_of(1, [bytes(PIECE_OCTETS_MAX)]), range(1), 1, 5, 0))

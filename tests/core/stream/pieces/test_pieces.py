@@ -2,10 +2,11 @@
 
 import pytest
 
-from pybroker.core.stream.pieces.piece import Piece, piece_of
+from pybroker.core.stream.pieces.piece import Piece, piece_of, piece_of_entries
 from pybroker.core.stream.pieces.pieces import Pieces
 from pybroker.seq_ranges import SeqRanges
 from tests.core.stream.runs import bodies_run, content
+from tests.entries import entries_run
 
 
 @pytest.fixture
@@ -82,7 +83,52 @@ def test_what_moved_leaves_the_memory(pieces, counted):
     first, second, third = (put(pieces, offset, b"a") for offset in range(3))
     pieces.moved([first, second])
     assert counted == [third.octets, first.octets + second.octets]
-    pieces.drop(2, second.octets)
+    pieces.drop(2, 0, second.octets)
     assert (list(pieces), counted) == ([second, third], [third.octets, second.octets])
+    pieces.drop(2, 2, second.octets)
+    assert (list(pieces), counted) == ([third], [third.octets, 0])
     pieces.forget(2)
     assert (list(pieces), counted, pieces.pending) == ([], [0, 0], 0)
+
+
+def spans(pieces):
+    return [(piece.offset, piece.stop) for piece in pieces]
+
+
+def test_committed_ones_become_one(pieces, counted):
+    for offset in range(4):
+        put(pieces, offset, b"a", position=offset)
+    pieces.merge(3, entries=False)
+    assert spans(pieces) == [(0, 3), (3, 4)]
+    assert counted == [sum(piece.octets for piece in pieces), 0]
+    assert [run.count for run in pieces.runs(0, 3, 1_000)] == [3]
+
+
+def test_one_that_somebody_saw_or_that_moves_stays_as_it_is(pieces):
+    put(pieces, 0, b"a")
+    pieces.seal()
+    put(pieces, 1, b"b")
+    pieces.merge(2, entries=True)
+    assert spans(pieces) == [(0, 1), (1, 2)]
+    put(pieces, 2, b"c")
+    pieces.movable(0, 2, 1_000_000)
+    pieces.merge(3, entries=True)
+    assert spans(pieces) == [(0, 1), (1, 2), (2, 3)]
+    put(pieces, 3, b"d")
+    pieces.merge(4, entries=True)
+    assert spans(pieces) == [(0, 1), (1, 2), (2, 4)]
+
+
+def test_entries_become_one_only_if_nobody_reads(pieces):
+    for offset in range(2):
+        pieces.append(piece_of_entries(entries_run(100 + offset, b"a"), offset, offset, 0))
+    pieces.merge(2, entries=False)
+    assert spans(pieces) == [(0, 1), (1, 2)]
+    pieces.merge(2, entries=True)
+    assert spans(pieces) == [(0, 2)]
+
+
+def test_one_without_contents_stays_as_it_is(pieces):
+    pieces.restore([logged(0, 2), logged(2, 1)])
+    pieces.merge(3, entries=True)
+    assert spans(pieces) == [(0, 2), (2, 3)]
