@@ -31,6 +31,8 @@ WANTS_CC: Final = 2
 WANTS_USER_ID: Final = 4
 WANTS_REPLY_TO: Final = 8
 WANTS_DELAY: Final = 16
+# A filter value, for consumers of streams.
+WANTS_FILTER: Final = 32
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ COMMON = [
     props(headers={"CC": ["a"]}),
     props(headers={"x-delay": 5, "BCC": ["b"]}),
     props(headers={"t": {"CC": 5}}),
+    props(headers={"x-stream-filter-value": "eu"}),
+    props(headers={"t": {"x-stream-filter-value": 5}, "CC": ["a"], "x-stream-filter-value": 1}),
 ]
 BAD = [b"", b"\0", b"\0\1", b"\x80\0\5a", b"\0\0rest", b"\x10\0\7", b"\x10\0", b"\0\x40\0", props(expiration="soon")]
 SIZES = [0, 0, 1, 1, 7, 8, 30, 30, 30, 300]

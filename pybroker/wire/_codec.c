@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* content.py does not use a codec of another number: raise both when signatures or meanings change. */
-#define SEAM 2
+#define SEAM 3
 
 enum { METHOD = 1, HEADER = 2, BODY = 3, FRAME_END = 0xCE };
 #define PUBLISH (60u << 16 | 40u)
@@ -29,6 +29,7 @@ enum { METHOD = 1, HEADER = 2, BODY = 3, FRAME_END = 0xCE };
 #define EXPIRATION_DIGITS_MAX 11
 #define WANTS_USER_ID 4u
 #define WANTS_REPLY_TO 8u
+#define WANTS_FILTER 32u
 
 /* Kinds of messages whose RunAttributes are kept at hand, by what kind_of says; a kind has one place. */
 #define KINDS 256
@@ -70,9 +71,11 @@ static bool matters(const uint8_t *key, size_t n)
            (n == 7 && !memcmp(key, "x-delay", 7));
 }
 
-/* Return the end of the field table at `p`, NULL where Python is to look at it: see validate.check_table. */
-static const uint8_t *table_end(const uint8_t *p, const uint8_t *end)
+/* Return the end of the field table at `p`, NULL where Python is to look at it: see validate.check_table. A filter value
+   is added to `wants`. */
+static const uint8_t *table_end(const uint8_t *p, const uint8_t *end, unsigned *wants)
 {
+    static const char filter_value[] = "x-stream-filter-value";
     const uint8_t *stops[TABLE_DEPTH_MAX];
     bool arrays[TABLE_DEPTH_MAX], in_array = false;
     int depth = 0, entries = 0;
@@ -93,6 +96,8 @@ static const uint8_t *table_end(const uint8_t *p, const uint8_t *end)
             size_t n = *p++;
             if ((size_t)(stop - p) <= n || n > KEY_OCTETS_MAX || !is_ascii(p, n) || (!depth && matters(p, n)))
                 return NULL;
+            if (n == sizeof filter_value - 1 && !depth && !memcmp(p, filter_value, n))
+                *wants |= WANTS_FILTER;
             p += n;
         }
         size_t size = value_sizes[*p++];
@@ -152,7 +157,7 @@ static int64_t kind_of(const uint8_t *p, const uint8_t *end)
             continue;
         flags ^= flag;
         if (flag == 1u << 13) {
-            p = table_end(p, end);
+            p = table_end(p, end, &wants);
             if (!p)
                 return -1;
             continue;

@@ -53,7 +53,7 @@ Encode = Callable[[list[bytes], bytes, int, bytes, list[bytes], int], int]
 OnChannel = Callable[[list[bytes], int], list[bytes]]
 
 # The version of the interface that `_codec.c` shares with this file: one that was built for an older file is not used.
-SEAM: Final = 2
+SEAM: Final = 3
 
 
 def pure_scan(

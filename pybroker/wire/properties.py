@@ -18,6 +18,7 @@ from pybroker.run import (
     PLAIN_ATTRIBUTES,
     WANTS_CC,
     WANTS_DELAY,
+    WANTS_FILTER,
     WANTS_REPLY_TO,
     WANTS_USER_ID,
     RunAttributes,
@@ -43,6 +44,8 @@ APP_ID: Final = 1 << 3
 
 _FLAGS: Final = tuple(1 << bit for bit in range(15, 1, -1))
 _RESERVED: Final = 0b11
+# The header by which consumers of a stream filter.
+FILTER_VALUE: Final = b"x-stream-filter-value"
 _FAST_REPLY_TO: Final = b"amq.rabbitmq.reply-to"
 
 # Octets of each property; _SHORTSTR and _TABLE carry their own length.
@@ -287,8 +290,8 @@ def _remember(table: bytes, wants: int) -> None:
 
 def _wants_of_table(octets: bytes) -> int:
     """Return the WANTS_ bits of a headers table that the guard has passed."""
-    # Two searches cost less than one key, and most tables have neither.
-    if b"CC" not in octets and b"x-delay" not in octets:
+    # Searches cost less than one key, and most tables have none of these.
+    if b"CC" not in octets and b"x-delay" not in octets and FILTER_VALUE not in octets:
         return 0
     wants = 0
     for key, value in split_table(octets):
@@ -300,6 +303,8 @@ def _wants_of_table(octets: bytes) -> int:
             wants |= WANTS_CC
         elif key == b"x-delay":
             wants |= WANTS_DELAY
+        elif key == FILTER_VALUE:
+            wants |= WANTS_FILTER
     return wants
 
 

@@ -9,6 +9,7 @@ from pybroker.run import (
     PLAIN_ATTRIBUTES,
     WANTS_CC,
     WANTS_DELAY,
+    WANTS_FILTER,
     WANTS_REPLY_TO,
     WANTS_USER_ID,
     RunAttributes,
@@ -99,7 +100,7 @@ def test_attributes_are_what_the_properties_say(properties):
     wants = 0
     wants |= WANTS_USER_ID if properties.user_id is not None else 0
     wants |= WANTS_REPLY_TO if properties.reply_to == "amq.rabbitmq.reply-to" else 0
-    assert wants == found.wants & ~(WANTS_CC | WANTS_DELAY)
+    assert wants == found.wants & ~(WANTS_CC | WANTS_DELAY | WANTS_FILTER)
 
 
 @strategies.few
@@ -157,6 +158,9 @@ class TestAttributes:
             ({"BCC": []}, WANTS_CC),
             ({"x-delay": 5}, WANTS_DELAY),
             ({"CC": ["a"], "x-delay": 5}, WANTS_CC | WANTS_DELAY),
+            ({"x-stream-filter-value": "eu"}, WANTS_FILTER),
+            ({"x-stream-filter-value": 5, "CC": ["a"]}, WANTS_CC | WANTS_FILTER),
+            ({"a": "x-stream-filter-value", "b": {"x-stream-filter-value": 1}}, 0),
             ({"a": "CC", "b": {"CC": 1, "x-delay": 5}}, 0),
             ({"XCC": 1, "x-delay-type": 1}, 0),
         ],
