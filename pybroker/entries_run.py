@@ -6,6 +6,9 @@ or a sub-batch of several, which may be compressed (1 bit, codec 3 bits, 4 zero 
 octets u32, octets). Readers that need contents of AMQP 0-9-1 have them converted.
 
 The head of a chunk is osiris': clients of the stream protocol read it.
+
+A bloom says which filter values messages have that were published with one beside them (wire/stream/bloom.py). Its
+lowest bit says that there are messages without one. An empty one: no message has one; None: nothing is known.
 """
 
 from struct import Struct
@@ -31,6 +34,25 @@ EPOCH: Final = 1
 _NAMES: Final = Names("", "", b"\0\0\xce")
 
 
+# Octets of a bloom, unless its stream says otherwise.
+BLOOM_OCTETS: Final = 16
+# The lowest bit of a bloom.
+UNFILTERED: Final = 1
+
+
+def united(one: bytes | None, other: bytes | None) -> bytes | None:
+    """Return the bloom of all messages of two, which have one size unless one of them is empty."""
+    if one is None or other is None:
+        return None
+    octets = max(len(one), len(other))
+    return (bits_of_bloom(one) | bits_of_bloom(other)).to_bytes(octets, "little") if octets else b""
+
+
+def bits_of_bloom(bloom: bytes) -> int:
+    """Return the bits of a bloom as a number."""
+    return int.from_bytes(bloom, "little") if bloom else UNFILTERED
+
+
 def pack_head(entries: int, count: int, timestamp_ms: int, first_offset: int, crc: int, octets: int) -> bytes:
     """Return the head of a chunk with `count` messages in so many entries, of which `crc` and `octets` are."""
     return HEAD.pack(HEAD_MAGIC, 0, entries, count, timestamp_ms, EPOCH, first_offset, crc, octets, 0, 0)
@@ -43,7 +65,7 @@ class EntriesRun(Run):
     has a `timestamp_ms`, which is wall time.
     """
 
-    __slots__ = ("_crc", "blocks", "entries", "timestamp_ms")
+    __slots__ = ("_crc", "blocks", "bloom", "entries", "timestamp_ms")
 
     def __init__(
         self,
@@ -54,6 +76,7 @@ class EntriesRun(Run):
         octets: int,
         arrived_ms: int,
         origin: int = 0,
+        bloom: bytes | None = None,
     ) -> None:
         bodies = octets - LENGTH_OCTETS * entries
         super().__init__(_NAMES, PLAIN_ATTRIBUTES, first_seq, [], octets, bodies, -1, arrived_ms, origin=origin)
@@ -61,16 +84,24 @@ class EntriesRun(Run):
         self.count = count
         self.entries = entries
         self.blocks = blocks
+        self.bloom = bloom
         self.body_size = bodies // max(1, count)
         self.timestamp_ms = 0
         self._crc: int | None = None
 
     @classmethod
     def of_chunk(
-        cls, first_offset: int, data: bytes, entries: int, count: int, timestamp_ms: int, crc: int
+        cls,
+        first_offset: int,
+        data: bytes,
+        entries: int,
+        count: int,
+        timestamp_ms: int,
+        crc: int,
+        bloom: bytes | None = None,
     ) -> "EntriesRun":
         """Return a chunk that was read; its `arrived_ms` is wall time."""
-        run = cls(first_offset, [data], entries, count, len(data), timestamp_ms)
+        run = cls(first_offset, [data], entries, count, len(data), timestamp_ms, bloom=bloom)
         run.timestamp_ms = timestamp_ms
         run._crc = crc
         return run
@@ -82,7 +113,14 @@ class EntriesRun(Run):
     def at(self, first_seq: int) -> "EntriesRun":
         """Return the same messages with other seqs, or with offsets."""
         run = EntriesRun(
-            first_seq, list(self.blocks), self.entries, self.count, self.octets, self.arrived_ms, self.origin
+            first_seq,
+            list(self.blocks),
+            self.entries,
+            self.count,
+            self.octets,
+            self.arrived_ms,
+            self.origin,
+            self.bloom,
         )
         run.timestamp_ms = self.timestamp_ms
         run._crc = self._crc
@@ -113,6 +151,8 @@ class EntriesRun(Run):
     def join(self, other: "EntriesRun") -> None:
         """Append the messages of another one, whose seqs, or offsets, follow."""
         self.blocks += other.blocks
+        if self.bloom != other.bloom:
+            self.bloom = united(self.bloom, other.bloom)
         self.entries += other.entries
         self.count += other.count
         self.octets += other.octets

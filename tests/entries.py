@@ -18,10 +18,10 @@ def batch(*bodies: bytes, codec: int = 0) -> bytes:
     return struct.pack(">BHII", 0x80 | codec << 4, len(bodies), len(data), len(data)) + data
 
 
-def entries_run(first_seq: int, *bodies: bytes, arrived_ms: int = 0) -> EntriesRun:
+def entries_run(first_seq: int, *bodies: bytes, arrived_ms: int = 0, bloom: bytes | None = None) -> EntriesRun:
     """Return a run of messages with these bodies, one an entry."""
     data = entries(*bodies)
-    return EntriesRun(first_seq, [data], len(bodies), len(bodies), len(data), arrived_ms)
+    return EntriesRun(first_seq, [data], len(bodies), len(bodies), len(data), arrived_ms, bloom=bloom)
 
 
 def bodies_of(run: Run) -> list[bytes]:

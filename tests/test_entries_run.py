@@ -5,7 +5,7 @@ from zlib import crc32
 
 import pytest
 
-from pybroker.entries_run import EntriesRun
+from pybroker.entries_run import EntriesRun, united
 from pybroker.run import held
 
 ONE = b"\0\0\0\x03abc"
@@ -31,6 +31,21 @@ def test_another_one_is_joined() -> None:
     assert made.data == ONE + TWO
     assert made.crc == crc32(ONE + TWO)
     assert (made.count, made.entries, made.octets, made.body_octets) == (2, 2, 12, 4)
+
+
+def test_blooms_are_united() -> None:
+    one, other = b"\x02\x80", b"\x05\x00"
+    assert united(one, other) == b"\x07\x80"
+    assert united(one, b"") == united(b"", one) == b"\x03\x80"
+    assert united(b"", b"") == b""
+    assert united(None, one) is united(b"", None) is None
+
+
+def test_a_joined_one_brings_its_bloom() -> None:
+    made, other = run(ONE), run(TWO)
+    made.bloom, other.bloom = b"", b"\x02\x80"
+    made.join(other)
+    assert made.at(0).bloom == made.bloom == b"\x03\x80"
 
 
 def test_bodies_are_exact_for_all() -> None:

@@ -9,7 +9,8 @@ A record's payload, little-endian:
 
 The highest bit of wants says that the messages are transient: there are such in the page log, and in streams. The bit
 below says that they are entries of the stream protocol: their octets stand in the place of contents, and the number of
-entries in the place of a content's size; a body's size is the mean. Such a record is kept, and read, as a whole.
+entries in the place of a content's size; a body's size is the mean. If the channel is 1 the priority is the number of
+octets of their bloom, which stands behind the names (entries_run.py). Such a record is kept, and read, as a whole.
 """
 
 from array import array
@@ -36,6 +37,7 @@ DIFFER: Final = 0xFFFFFFFF
 _NO_TTL: Final = 0xFFFFFFFFFFFFFFFF
 _TRANSIENT: Final = 0x80  # beside RunAttributes.wants
 _ENTRIES: Final = 0x40
+_BLOOM: Final = 1  # in the place of a channel
 _WANTS_AT: Final = 47  # in the payload
 
 
@@ -86,7 +88,8 @@ def publish(set_id: int, run: Run, indexes: range, arrived_ms: int, seed: int) -
 
 
 def _publish_entries(set_id: int, run: EntriesRun, arrived_ms: int, seed: int) -> bytes:
-    names = run.names.tail[:-1]
+    bloom = run.bloom or b""
+    names = run.names.tail[:-1] + bloom
     length = _PUBLISH.size + len(names) + run.octets
     front = _FRONT_PUBLISH.pack(
         length,
@@ -101,8 +104,8 @@ def _publish_entries(set_id: int, run: EntriesRun, arrived_ms: int, seed: int) -
         0,
         run.entries,
         run.body_size,
-        0,
-        0,
+        0 if run.bloom is None else _BLOOM,
+        len(bloom),
         _ENTRIES,
     )
     front += names
@@ -146,17 +149,22 @@ def messages_of(payload: bytes) -> tuple[int, list[tuple[int, int, int]]]:
     return set_id, [(seq, 1, size) for seq, size in enumerate(sizes, first)]
 
 
-def decode_publish(payload: bytes) -> Run:
-    """Read a PUBLISH: a run with `arrived_ms` as it was stored, in steady wall time, and no origin."""
+def decode_publish(payload: bytes, more_wants: int = 0) -> Run:
+    """Read a PUBLISH: a run with `arrived_ms` as it was stored, in steady wall time, and no origin.
+
+    `more_wants` is added to what its attributes want.
+    """
     _, count, first, arrived_ms, ttl_ms, frame_max, size, body_size, channel, priority, wants = _PUBLISH.unpack_from(
         payload
     )
     if wants & _ENTRIES:
-        data = payload[names_end(payload) :]
-        return EntriesRun(first, [data], size, count, len(data), arrived_ms)
+        at = names_end(payload)
+        bloom = payload[at : at + priority] if channel == _BLOOM else None
+        data = payload[at + len(bloom or b"") :]
+        return EntriesRun(first, [data], size, count, len(data), arrived_ms, bloom=bloom)
     split, starts = _starts(payload, count)
     names = _names(payload[_PUBLISH.size : split])
-    attributes = _attributes(priority, ttl_ms, wants)
+    attributes = _attributes(priority, ttl_ms, wants | more_wants)
     blob = payload[starts[0] :]
     if body_size == DIFFER:
         body_size_at = _BODY_SIZE.unpack_from

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pybroker.core.auth.permissions import WRITE
 from pybroker.core.channel.receipt import Receipt
 from pybroker.core.queue import pause
-from pybroker.entries_run import ENTRIES_MAX, ENTRIES_OCTETS_MAX, LENGTH_OCTETS, EntriesRun
+from pybroker.entries_run import BLOOM_OCTETS, ENTRIES_MAX, ENTRIES_OCTETS_MAX, LENGTH_OCTETS, EntriesRun
 from pybroker.stream.access import may
 from pybroker.wire.stream.codes import VERSION_1, VERSION_2, Code
 from pybroker.wire.stream.entries import Published, cut, scan, scan_filtered
@@ -38,7 +38,7 @@ def publish(session: "StreamSession", buffer: bytes, at: int, first: "Frame") ->
     publisher = session.channel.publishers.get(buffer[first.start])
     if publisher is not None and not _may_go(session, publisher):
         return at
-    published = _scan(buffer, at, first)
+    published = _scan(buffer, at, first, publisher)
     session.work += len(published.data) // WORK_OCTETS
     if not published.entries:
         return published.next_at
@@ -53,13 +53,12 @@ def publish(session: "StreamSession", buffer: bytes, at: int, first: "Frame") ->
     return published.next_at
 
 
-def _scan(buffer: bytes, at: int, first: "Frame") -> Published:
+def _scan(buffer: bytes, at: int, first: "Frame", publisher: "Publisher | None") -> Published:
     if first.version == VERSION_1:
         published = scan(buffer, at, len(buffer))
     elif first.version == VERSION_2:
-        # Differs from RabbitMQ: filter values are not kept. All chunks are sent; clients look at each message anyway.
-        found = scan_filtered(buffer, at, first.stop)
-        published = None if found is None else found[0]
+        octets = BLOOM_OCTETS if publisher is None else publisher.stream.limits.filter_octets
+        published = scan_filtered(buffer, at, len(buffer), octets)
     else:
         published = None
     if published is None:
@@ -125,7 +124,7 @@ def _append(session: "StreamSession", publisher: "Publisher", published: Publish
             stop, entries, messages = cut(data, at, ENTRIES_MAX, len(data))
         block = data if not at and stop == len(data) else data[at:stop]
         now_ms = session.broker.clock.now_ms
-        run = EntriesRun(0, [block], entries, messages, len(block), now_ms, session.id)
+        run = EntriesRun(0, [block], entries, messages, len(block), now_ms, session.id, published.bloom)
         stream.publish_entries(run, receipt)
         left -= messages
         at = stop
@@ -167,7 +166,9 @@ def new_of(published: Published, last: int | None) -> Published:
             messages += count
         at = stop
     first_id, last_id = (int.from_bytes(kept_ids[0]), int.from_bytes(kept_ids[-1])) if kept_ids else (0, 0)
-    return Published(b"".join(kept), len(kept), messages, b"".join(kept_ids), first_id, last_id, published.next_at)
+    return Published(
+        b"".join(kept), len(kept), messages, b"".join(kept_ids), first_id, last_id, published.next_at, published.bloom
+    )
 
 
 def _ascends(published: Published) -> bool:

@@ -1,5 +1,6 @@
 """A PUBLISH: what is written is read, contents and entries alike."""
 
+import pytest
 from hypothesis import given, strategies as st
 
 from pybroker.core.routing.publish import names_of
@@ -102,6 +103,15 @@ def test_entries_are_read_as_they_were_written():
     assert (found.octets, found.body_octets, found.body_size) == (run.octets, run.body_octets, run.body_size)
     assert publish_record.range_of(payload) == (300, 4)
     assert publish_record.messages_of(payload) == (3, [(300, 4, run.body_size)])
+
+
+@pytest.mark.parametrize("bloom", [None, b"", bytes(range(16)), bytes(255)])
+def test_the_bloom_of_entries_is_read_as_it_was_written(bloom):
+    run = entries_run(300, b"one", b"three")
+    run.bloom = bloom
+    payload = publish_record.publish(3, run, range(2), 7, SEED)[fmt.RECORD_OCTETS :]
+    found = publish_record.decode_publish(payload)
+    assert (found.bloom, found.data, found.octets) == (bloom, run.data, run.octets)
 
 
 def test_contents_are_no_entries():

@@ -13,6 +13,7 @@ from pybroker.core.policy.age import age_ms_of
 from pybroker.core.policy.limits import DROP_HEAD, OVERFLOWS, REJECT_PUBLISH, QueueLimits
 from pybroker.core.policy.retry import DELAY_MS_MAX, RETRY_TYPES, retry_of, steps_fault
 from pybroker.core.reply_text import describe, field_type, printed, printed_text, quoted
+from pybroker.entries_run import BLOOM_OCTETS
 from pybroker.errors import PreconditionFailed
 from pybroker.wire.value import FIELD_TYPES
 
@@ -282,8 +283,6 @@ _NO_EFFECT: Final = frozenset(
         "x-max-in-memory-length",
         "x-max-in-memory-bytes",
         "x-initial-cluster-size",
-        # Filters look at each message, so that there is nothing whose size could be chosen.
-        FILTER_SIZE,
     }
 )
 
@@ -392,6 +391,7 @@ def _limits(arguments: Mapping[str, Any], queue_type: str) -> QueueLimits:
         retry=retry,
         age_max_ms=_age_ms(arguments.get("x-max-age")),
         segment_octets_max=arguments.get(SEGMENT_SIZE),
+        filter_octets=arguments.get(FILTER_SIZE, BLOOM_OCTETS),
     )
 
 

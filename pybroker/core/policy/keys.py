@@ -126,7 +126,6 @@ KEYS: Final[dict[str, Key]] = {
     "stream-filter-size-bytes": Key(
         lambda value: type(value) is int and value in FILTER_OCTETS,
         "{} is not a valid filter size. Valid range is 16-255",
-        effect=False,
     ),
     "stream-max-segment-size-bytes": Key(_whole(0, SEGMENT_OCTETS_MAX), "{} is not a valid segment size"),
     # Of plugins.

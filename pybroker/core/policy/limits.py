@@ -6,6 +6,8 @@ Made by `arguments.queue_limits`; frozen, replaced as a whole when something cha
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pybroker.entries_run import BLOOM_OCTETS
+
 if TYPE_CHECKING:
     from pybroker.core.policy.retry import Retry
 
@@ -22,7 +24,8 @@ class QueueLimits:
 
     `consumer_timeout_ms` None is the node's, 0 is none at all. `at_least_once`: a dead letter leaves the queue when
     its targets have it, not before. `retry` None: what comes back is ready at once.
-    `age_max_ms` and `segment_octets_max` are those of a stream; its `octets_max` counts its files.
+    `age_max_ms`, `segment_octets_max` and `filter_octets`, those of a bloom, are those of a stream; its `octets_max`
+    counts its files.
     """
 
     message_ttl_ms: int | None = None
@@ -41,3 +44,4 @@ class QueueLimits:
     retry: "Retry | None" = None
     age_max_ms: int | None = None
     segment_octets_max: int | None = None
+    filter_octets: int = BLOOM_OCTETS

@@ -1,15 +1,23 @@
-"""Filters of a stream's consumers: by the value that publishers put into the header x-stream-filter-value.
+"""Filters of a stream's consumers: by the value that a message was published with.
 
-# Differs from RabbitMQ: its filters let whole chunks through, and the client has to look again; these are exact.
+A publisher of AMQP puts it into the header x-stream-filter-value, one of the stream protocol beside the message. Whole
+chunks are passed over by their blooms. Of the others clients of the stream protocol get all, and choose themselves.
+
+# Differs from RabbitMQ: so do its consumers of AMQP. Here they get those messages that have a wanted value in that
+# header. Of a message of a stream client only the bloom knows: without the header it counts as a match.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.content_view import property_octets
-from pybroker.wire.properties import find_headers
+from pybroker.entries_run import UNFILTERED, EntriesRun, bits_of_bloom
+from pybroker.run import WANTS_FILTER
+from pybroker.wire.properties import FILTER_VALUE, find_headers
+from pybroker.wire.stream.bloom import bits_of, bloom_of
 from pybroker.wire.table import decode_value, split_table
 
 if TYPE_CHECKING:
@@ -17,7 +25,11 @@ if TYPE_CHECKING:
 
 FILTER_ARGUMENT: Final = "x-stream-filter"
 UNFILTERED_ARGUMENT: Final = "x-stream-match-unfiltered"
-_VALUE: Final = b"x-stream-filter-value"
+# Properties of Subscribe.
+_FILTER_PREFIX: Final = "filter."
+_UNFILTERED_PROPERTY: Final = "match-unfiltered"
+# With more of them no chunk is passed over: to look for so many would cost more.
+VALUES_MAX: Final = 256
 
 
 class Filters(NamedTuple):
@@ -25,6 +37,30 @@ class Filters(NamedTuple):
 
     values: frozenset[str]
     unfiltered: bool
+
+    def may_match(self, bloom: bytes | None) -> bool:
+        """Tell whether a chunk with this bloom may have messages that pass."""
+        if bloom is None:
+            return True
+        return (self.unfiltered and bool(bits_of_bloom(bloom) & UNFILTERED)) or self._may_have_value(bloom)
+
+    def _may_have_value(self, bloom: bytes) -> bool:
+        bits = bits_of_bloom(bloom)
+        return any(bits & mask == mask for mask in _masks(self.values, len(bloom))) if bloom else False
+
+    def may_match_run(self, run: "Run") -> bool:
+        """Tell whether a run may have messages that pass."""
+        if isinstance(run, EntriesRun):
+            return self.may_match(run.bloom)
+        if not run.attributes.wants & WANTS_FILTER:
+            return self.unfiltered
+        return any(map(self.matches, run.contents_at(range(run.count))))
+
+    def of_chunk(self, run: "Run") -> "Filters":
+        """Return what is asked of the messages of a run that may have some that pass."""
+        # Values that are not in the messages cannot be told apart.
+        has_value = isinstance(run, EntriesRun) and run.bloom and self._may_have_value(run.bloom)
+        return self._replace(unfiltered=True) if has_value and not self.unfiltered else self
 
     def matches(self, content: bytes) -> bool:
         """Tell whether a message passes."""
@@ -41,6 +77,14 @@ class Filters(NamedTuple):
         return [range(span[0], span[-1] + 1) for span in spans]
 
 
+@lru_cache(256)
+def _masks(values: frozenset[str], octets: int) -> tuple[int, ...]:
+    """Return the bits of each value, or of any bloom if there are too many."""
+    if len(values) > VALUES_MAX:
+        return (0,)
+    return tuple({bits_of(value.encode(errors="surrogateescape"), octets) for value in values})
+
+
 def filters_of(arguments: Mapping[str, Any]) -> Filters | None:
     """Return what a consumer with these arguments filters by; None: it gets everything."""
     wanted = arguments.get(FILTER_ARGUMENT)
@@ -50,11 +94,27 @@ def filters_of(arguments: Mapping[str, Any]) -> Filters | None:
     return Filters(frozenset(map(str, values)), bool(arguments.get(UNFILTERED_ARGUMENT, False)))
 
 
+def filters_of_properties(properties: Mapping[str, str]) -> Filters | None:
+    """Return what a subscription of the stream protocol with these properties filters by."""
+    values = frozenset(value for name, value in properties.items() if name.startswith(_FILTER_PREFIX))
+    return Filters(values, properties.get(_UNFILTERED_PROPERTY) == "true") if values else None
+
+
+def bloom_of_run(run: "Run", octets: int) -> bytes | None:
+    """Return the bloom of the filter values in a run, of so many octets."""
+    if isinstance(run, EntriesRun):
+        return run.bloom
+    if not run.attributes.wants & WANTS_FILTER:
+        return b""
+    values = map(filter_value, run.contents_at(range(run.count)))
+    return bloom_of((None if value is None else value.encode() for value in values), octets)
+
+
 def filter_value(content: bytes) -> str | None:
     """Return a message's filter value, None if it has none."""
     table = find_headers(property_octets(content))
-    if table is None or _VALUE not in table:
+    if table is None or FILTER_VALUE not in table:
         return None
-    octets = dict(split_table(table)).get(_VALUE)
+    octets = dict(split_table(table)).get(FILTER_VALUE)
     value = None if octets is None else decode_value(octets)
     return value if isinstance(value, str) else None

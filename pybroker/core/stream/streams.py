@@ -10,6 +10,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.stream.conversion.conversion import Conversion
+from pybroker.core.stream.filter import bloom_of_run
 from pybroker.core.stream.group import Groups
 from pybroker.core.stream.pieces.load import load
 from pybroker.core.stream.shared_reads import SharedReads
@@ -214,7 +215,8 @@ class Streams:
         if pieces[0].run is None:
             load(stream, pieces[0], partial(self._loaded, stream))
             return
-        chunks = [piece.chunk for piece in pieces]
+        octets = stream.limits.filter_octets
+        chunks = [piece.chunk(bloom_of_run(piece.run, octets)) for piece in pieces if piece.run is not None]
         stream.files.append(chunks, stream.segment_octets_max, partial(self._moved, stream, pieces))
 
     def _loaded(self, stream: "Stream") -> None:

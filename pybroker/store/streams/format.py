@@ -38,6 +38,7 @@ from zlib import crc32
 from google_crc32c import extend, value
 
 from pybroker.entries_run import HEAD, EntriesRun, pack_head
+from pybroker.run import WANTS_FILTER
 from pybroker.store.format import RECORD_OCTETS, FormatError, check_version
 from pybroker.store.publish_record import decode_publish, publish
 
@@ -225,9 +226,10 @@ def encode_gap(first_offset: int, count: int, last_seq: int, timestamp_ms: int, 
 def decode_chunk(front: Front, data: bytes) -> "Run":
     """Return the run of a chunk that is no gap. Its `arrived_ms` is wall time."""
     if front.kind == CONTENTS:
-        return decode_publish(data)
+        # If nothing is known of filter values they are looked for.
+        return decode_publish(data, WANTS_FILTER if front.bloom is None else 0)
     return EntriesRun.of_chunk(
-        front.first_offset, data, front.entries, front.messages, front.timestamp_ms, front.data_crc
+        front.first_offset, data, front.entries, front.messages, front.timestamp_ms, front.data_crc, front.bloom
     )
 
 

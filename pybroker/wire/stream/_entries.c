@@ -1,4 +1,5 @@
-/* Entries of the stream protocol in C: twins of pure_scan, pure_cut and pure_split in entries.py, which are the reference.
+/* Entries of the stream protocol in C: twins of pure_scan, pure_scan_filtered, pure_cut and pure_split in entries.py,
+   which are the reference.
 
    Each length is compared with what is there before it is used: octets come from a peer. What a frame says of itself
    gives the size of what is made of it, and that is less than the frame. tests/wire/stream/test_entries.py compares the
@@ -14,12 +15,15 @@
 #include <string.h>
 
 /* entries.py does not use a module of another number: raise both when signatures or meanings change. */
-#define SEAM 2
+#define SEAM 3
 
 #define PUBLISH_1 (2u << 16 | 1u) /* key and version */
+#define PUBLISH_2 (2u << 16 | 2u)
 #define HEAD_OCTETS 13
 #define SIZE_OCTETS 4
 #define ID_OCTETS 8
+#define FILTER_OCTETS 2 /* in front of a filter value */
+#define BLOOM_OCTETS_MAX 255
 #define LENGTH_OCTETS 4
 #define BATCH_OCTETS 11
 #define BATCH_BIT 0x80000000u
@@ -51,35 +55,72 @@ static inline size_t entry_octets(const uint8_t *p, size_t there, uint64_t *mess
 
 /* -- scan --------------------------------------------------------------------------------------------------------- */
 
-/* The head of a Publish frame that is there. */
+/* The filter values of all frames: see wire/stream/bloom.py. `value` is the one that was added last. */
+typedef struct {
+    unsigned octets;
+    bool has_values;
+    uint8_t bits[BLOOM_OCTETS_MAX];
+    const uint8_t *value;
+    size_t value_octets;
+} Bloom;
+
+static inline void set_bit(Bloom *bloom, uint64_t number)
+{
+    uint64_t bit = 1 + number % (8 * bloom->octets - 1);
+    bloom->bits[bit / 8] |= (uint8_t)(1u << bit % 8);
+}
+
+static void add_value(Bloom *bloom, const uint8_t *value, size_t octets)
+{
+    /* Neighbours often have the same. */
+    if (bloom->has_values && bloom->value_octets == octets && !memcmp(bloom->value, value, octets))
+        return;
+    uint64_t hash = 0xCBF29CE484222325u;
+    for (size_t i = 0; i < octets; i++)
+        hash = (hash ^ value[i]) * 0x100000001B3u;
+    hash ^= hash >> 33;
+    hash *= 0xFF51AFD7ED558CCDu;
+    hash ^= hash >> 33;
+    set_bit(bloom, hash & 0xFFFFFFFFu);
+    set_bit(bloom, hash >> 32);
+    bloom->has_values = true;
+    bloom->value = value;
+    bloom->value_octets = octets;
+}
+
+/* The head of a Publish frame that is there. `data_octets` has the filter values, too. */
 typedef struct {
     size_t octets, data_octets;
     uint32_t number;
     uint8_t publisher;
 } Frame;
 
-static bool read_head(const uint8_t *p, size_t there, Frame *frame)
+static inline bool read_head(const uint8_t *p, size_t there, bool filtered, Frame *frame)
 {
-    if (there < HEAD_OCTETS || u32(p + 4) != PUBLISH_1)
+    if (there < HEAD_OCTETS || u32(p + 4) != (filtered ? PUBLISH_2 : PUBLISH_1))
         return false;
+    const unsigned in_front = ID_OCTETS + (filtered ? FILTER_OCTETS : 0);
     uint64_t size = u32(p), number = u32(p + 9);
     if (size > there - SIZE_OCTETS || size < HEAD_OCTETS - SIZE_OCTETS)
         return false;
     uint64_t rest = size - (HEAD_OCTETS - SIZE_OCTETS);
-    if (rest < number * (ID_OCTETS + LENGTH_OCTETS))
+    if (rest < number * (in_front + LENGTH_OCTETS))
         return false;
     frame->octets = (size_t)size + SIZE_OCTETS;
-    frame->data_octets = (size_t)(rest - number * ID_OCTETS);
+    frame->data_octets = (size_t)(rest - number * in_front);
     frame->number = (uint32_t)number;
     frame->publisher = p[8];
     return true;
 }
 
-/* Copy the ids and entries of a frame; return its number of messages, -1 if it is malformed. `room` is behind `data`. */
-static int64_t copy_frame(const uint8_t *p, const Frame *frame, uint8_t *data, size_t room, uint8_t *ids)
+/* Copy the ids and entries of a frame; return its number of messages, -1 if it is malformed. `room` is behind `data`, and
+   what is left of it is told. Filter values go into the bloom, if there is one. */
+static inline int64_t copy_frame(const uint8_t *p, const Frame *frame, uint8_t *data, size_t *left, uint8_t *ids,
+                                 Bloom *bloom)
 {
     const uint8_t *stop = p + frame->octets;
     uint64_t messages = 0;
+    size_t room = *left;
     p += HEAD_OCTETS;
     for (uint32_t i = 0; i < frame->number; i++) {
         if ((size_t)(stop - p) < ID_OCTETS)
@@ -87,6 +128,20 @@ static int64_t copy_frame(const uint8_t *p, const Frame *frame, uint8_t *data, s
         memcpy(ids, p, ID_OCTETS);
         ids += ID_OCTETS;
         p += ID_OCTETS;
+        if (bloom) {
+            if ((size_t)(stop - p) < FILTER_OCTETS)
+                return -1;
+            uint32_t length = u16(p);
+            p += FILTER_OCTETS;
+            if (length == 0xFFFFu)
+                bloom->bits[0] |= 1;
+            else if (length > 0x7FFFu || (size_t)(stop - p) < length)
+                return -1;
+            else {
+                add_value(bloom, p, length);
+                p += length;
+            }
+        }
         size_t octets = entry_octets(p, (size_t)(stop - p), &messages);
         if (!octets || octets > room)
             return -1;
@@ -100,6 +155,7 @@ static int64_t copy_frame(const uint8_t *p, const Frame *frame, uint8_t *data, s
         room -= octets;
         p += octets;
     }
+    *left = room;
     return p == stop ? (int64_t)messages : -1;
 }
 
@@ -111,14 +167,15 @@ static PyObject *shortened(PyObject *whole, size_t octets)
     return part;
 }
 
-static PyObject *scan_octets(const uint8_t *start, size_t at, size_t stop)
+/* With a bloom the frames are of version 2. */
+static inline PyObject *scan_octets(const uint8_t *start, size_t at, size_t stop, Bloom *bloom)
 {
     Frame frame;
     size_t here = at, data_octets = 0;
     uint64_t entries = 0;
     uint8_t publisher = 0;
     /* The heads say how much it is; whether they are true is seen while copying. */
-    while (read_head(start + here, stop - here, &frame)) {
+    while (read_head(start + here, stop - here, bloom, &frame)) {
         if (here != at && (frame.publisher != publisher || data_octets + frame.data_octets > DATA_OCTETS_MAX ||
                            entries + frame.number > ENTRIES_MAX))
             break;
@@ -137,14 +194,21 @@ static PyObject *scan_octets(const uint8_t *start, size_t at, size_t stop)
         return NULL;
     }
     uint8_t *to = (uint8_t *)PyBytes_AsString(data), *id = (uint8_t *)PyBytes_AsString(ids);
-    size_t done = 0, copied = at;
+    size_t left = data_octets, copied = at;
     uint64_t taken = 0, messages = 0;
-    while (copied < here && read_head(start + copied, stop - copied, &frame)) {
-        int64_t found = copy_frame(start + copied, &frame, to + done, data_octets - done, id + taken * ID_OCTETS);
-        if (found < 0)
+    while (copied < here && read_head(start + copied, stop - copied, bloom, &frame)) {
+        Bloom before;
+        size_t more = left;
+        if (bloom)
+            before = *bloom;
+        int64_t found = copy_frame(start + copied, &frame, to + (data_octets - left), &more, id + taken * ID_OCTETS, bloom);
+        if (found < 0) {
+            if (bloom)
+                *bloom = before;
             break;
+        }
         messages += (uint64_t)found;
-        done += frame.data_octets;
+        left = more;
         taken += frame.number;
         copied += frame.octets;
     }
@@ -153,19 +217,20 @@ static PyObject *scan_octets(const uint8_t *start, size_t at, size_t stop)
         Py_DECREF(ids);
         Py_RETURN_NONE;
     }
-    if (copied != here) {
-        data = shortened(data, done);
+    if (left)
+        data = shortened(data, data_octets - left);
+    if (copied != here)
         ids = shortened(ids, taken * ID_OCTETS);
-        if (!data || !ids) {
-            Py_XDECREF(data);
-            Py_XDECREF(ids);
-            return NULL;
-        }
-        id = (uint8_t *)PyBytes_AsString(ids);
+    if (!data || !ids) {
+        Py_XDECREF(data);
+        Py_XDECREF(ids);
+        return NULL;
     }
+    id = (uint8_t *)PyBytes_AsString(ids);
     unsigned long long first = taken ? u64(id) : 0, last = taken ? u64(id + (taken - 1) * ID_OCTETS) : 0;
-    return Py_BuildValue("(NKKNKKK)", data, (unsigned long long)taken, (unsigned long long)messages, ids, first, last,
-                         (unsigned long long)copied);
+    return Py_BuildValue("(NKKNKKKy#)", data, (unsigned long long)taken, (unsigned long long)messages, ids, first, last,
+                         (unsigned long long)copied, bloom ? (const char *)bloom->bits : "",
+                         (Py_ssize_t)(bloom && bloom->has_values ? bloom->octets : 0));
 }
 
 static bool fits(bool right, const char *signature)
@@ -175,14 +240,10 @@ static bool fits(bool right, const char *signature)
     return right && !PyErr_Occurred();
 }
 
-static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t given)
+static PyObject *scan_buffer(PyObject *buffer, Py_ssize_t at, Py_ssize_t stop, Bloom *bloom)
 {
-    Py_ssize_t at = given == 3 ? PyLong_AsSsize_t(args[1]) : -1;
-    Py_ssize_t stop = at >= 0 ? PyLong_AsSsize_t(args[2]) : -1;
-    if (!fits(at >= 0 && stop >= 0, "scan(buffer, at, stop), numbers not negative"))
-        return NULL;
     Py_buffer view;
-    if (PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE))
+    if (PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE))
         return NULL;
     PyObject *found = NULL;
     if (stop > view.len)
@@ -190,10 +251,33 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssi
     else if (at > stop) {
         found = Py_None;
         Py_INCREF(found);
-    } else
-        found = scan_octets(view.buf, (size_t)at, (size_t)stop);
+    } else if (bloom)
+        found = scan_octets(view.buf, (size_t)at, (size_t)stop, bloom);
+    else
+        found = scan_octets(view.buf, (size_t)at, (size_t)stop, NULL);
     PyBuffer_Release(&view);
     return found;
+}
+
+static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t given)
+{
+    Py_ssize_t at = given == 3 ? PyLong_AsSsize_t(args[1]) : -1;
+    Py_ssize_t stop = at >= 0 ? PyLong_AsSsize_t(args[2]) : -1;
+    if (!fits(at >= 0 && stop >= 0, "scan(buffer, at, stop), numbers not negative"))
+        return NULL;
+    return scan_buffer(args[0], at, stop, NULL);
+}
+
+static PyObject *scan_filtered(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t given)
+{
+    Py_ssize_t at = given == 4 ? PyLong_AsSsize_t(args[1]) : -1;
+    Py_ssize_t stop = at >= 0 ? PyLong_AsSsize_t(args[2]) : -1;
+    Py_ssize_t octets = stop >= 0 ? PyLong_AsSsize_t(args[3]) : -1;
+    if (!fits(octets >= 1 && octets <= BLOOM_OCTETS_MAX,
+              "scan_filtered(buffer, at, stop, bloom_octets), numbers not negative, the last one 1 to 255"))
+        return NULL;
+    Bloom bloom = {.octets = (unsigned)octets};
+    return scan_buffer(args[0], at, stop, &bloom);
 }
 
 /* -- cut ---------------------------------------------------------------------------------------------------------- */
@@ -277,6 +361,7 @@ static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "S
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL
 static PyMethodDef methods[] = {
     {"scan", FAST(scan), "scan(buffer, at, stop): see entries.pure_scan."},
+    {"scan_filtered", FAST(scan_filtered), "scan_filtered(buffer, at, stop, bloom_octets): see entries.pure_scan_filtered."},
     {"cut", FAST(cut), "cut(data, at, entries_max, octets_max): see entries.pure_cut."},
     {"split", FAST(split), "split(data, at): see entries.pure_split."},
     {NULL, NULL, 0, NULL},

@@ -6,8 +6,8 @@
     entry      length u32, below 2^31 | message
                1 bit, codec 3 bits, 4 zero bits | messages u16 | octets unpacked u32 | length u32 | sub-batch
 
-Entries without their ids, one behind the other, are the data of a chunk. `scan`, `cut` and `split` are the reference of
-their twins in `_entries.c`, which stand in for them where it was built.
+Entries without their ids, one behind the other, are the data of a chunk. `scan`, `scan_filtered`, `cut` and `split` are
+the reference of their twins in `_entries.c`, which stand in for them where it was built.
 """
 
 import os
@@ -17,7 +17,8 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from pybroker.entries_run import ENTRIES_MAX, ENTRIES_OCTETS_MAX, LENGTH_OCTETS
-from pybroker.wire.stream.codes import Key
+from pybroker.wire.stream.bloom import bloom_of
+from pybroker.wire.stream.codes import VERSION_1, VERSION_2, Key
 
 PUBLISH: Final = int(Key.PUBLISH)
 # Of what is cut out of several frames: one chunk; that of one frame alone may be longer.
@@ -29,6 +30,8 @@ _HEAD_OCTETS: Final = 13
 _SIZE_OCTETS: Final = 4
 _ID_OCTETS: Final = 8
 _BATCH_OCTETS: Final = 11
+_FILTER_OCTETS: Final = 2  # in front of a filter value
+_VERSIONS: Final = {VERSION_1: _ID_OCTETS, VERSION_2: _ID_OCTETS + _FILTER_OCTETS}  # in front of an entry, at least
 _head: Final = Struct(">LHHBL").unpack_from  # size, key, version, publisher id, number of messages
 _batch: Final = Struct(">BHLL").unpack_from  # bit and codec, messages, octets unpacked, length
 _length: Final = Struct(">L").unpack_from
@@ -36,7 +39,7 @@ _filter_length: Final = Struct(">h").unpack_from
 _id: Final = Struct(">Q").unpack_from
 
 # The version of the interface that `_entries.c` shares with this file: one that was built for an older is not used.
-SEAM: Final = 2
+SEAM: Final = 3
 
 Buffer = bytes | bytearray
 
@@ -44,7 +47,8 @@ Buffer = bytes | bytearray
 class Published(NamedTuple):
     """Entries of one publisher: `data` as a chunk has them, `ids` eight octets each, big-endian, in the same order.
 
-    `first_id` and `last_id` are 0 without entries. The octets at `next_at` are looked at next.
+    `first_id` and `last_id` are 0 without entries. The octets at `next_at` are looked at next. `bloom` is of the filter
+    values.
     """
 
     data: bytes
@@ -54,6 +58,7 @@ class Published(NamedTuple):
     first_id: int
     last_id: int
     next_at: int
+    bloom: bytes = b""
 
 
 class Entry(NamedTuple):
@@ -69,25 +74,39 @@ class Entry(NamedTuple):
     unpacked: int
 
 
-def pure_scan(buffer: Buffer, at: int, stop: int) -> tuple[bytes, int, int, bytes, int, int, int] | None:
-    """Return what `Published` has, of consecutive whole Publish frames, or None: see `scan`."""
+Scanned = tuple[bytes, int, int, bytes, int, int, int, bytes]
+
+
+def pure_scan(buffer: Buffer, at: int, stop: int) -> Scanned | None:
+    """Return what `Published` has, of consecutive whole Publish frames of version 1, or None: see `scan`."""
+    return _scan_frames(buffer, at, stop, VERSION_1, 0)
+
+
+def pure_scan_filtered(buffer: Buffer, at: int, stop: int, bloom_octets: int) -> Scanned | None:
+    """Return the same of frames of version 2."""
+    return _scan_frames(buffer, at, stop, VERSION_2, bloom_octets)
+
+
+def _scan_frames(buffer: Buffer, at: int, stop: int, version: int, bloom_octets: int) -> Scanned | None:
     data: list[bytes] = []
     ids: list[bytes] = []
+    values: list[bytes | None] = []
     entries = messages = octets = 0
     publisher = -1
-    while (head := _publish_head(buffer, at, stop, 1)) is not None:
+    while (head := _publish_head(buffer, at, stop, version)) is not None:
         frame_stop, publisher_id, number = head
-        more = frame_stop - at - _HEAD_OCTETS - _ID_OCTETS * number
+        more = frame_stop - at - _HEAD_OCTETS - _VERSIONS[version] * number
         full = octets + more > DATA_OCTETS_MAX or entries + number > ENTRIES_MAX
         if publisher >= 0 and (publisher_id != publisher or full):
             break
-        found = _messages(buffer, at + _HEAD_OCTETS, frame_stop, number)
+        found = _messages(buffer, at + _HEAD_OCTETS, frame_stop, number, version)
         if found is None:
             break
         publisher = publisher_id
         data += found[0]
         ids += found[1]
-        messages += found[2]
+        values += found[2]
+        messages += found[3]
         entries += number
         octets += more
         at = frame_stop
@@ -95,7 +114,8 @@ def pure_scan(buffer: Buffer, at: int, stop: int) -> tuple[bytes, int, int, byte
         return None
     joined = b"".join(ids)
     first_id, last_id = (_id(joined)[0], _id(joined, len(joined) - _ID_OCTETS)[0]) if joined else (0, 0)
-    return b"".join(data), entries, messages, joined, first_id, last_id, at
+    bloom = bloom_of(values, bloom_octets) if version == VERSION_2 else b""
+    return b"".join(data), entries, messages, joined, first_id, last_id, at, bloom
 
 
 def _publish_head(buffer: Buffer, at: int, stop: int, wanted: int) -> tuple[int, int, int] | None:
@@ -106,25 +126,36 @@ def _publish_head(buffer: Buffer, at: int, stop: int, wanted: int) -> tuple[int,
     frame_stop = at + _SIZE_OCTETS + size
     if key != PUBLISH or version != wanted or frame_stop > stop:
         return None
-    # So many messages have an id and a length each, before anything is made for them.
-    if frame_stop - at - _HEAD_OCTETS < (_ID_OCTETS + LENGTH_OCTETS) * number:
+    # So many messages have this in front of their entries, and a length each, before anything is made for them.
+    if frame_stop - at - _HEAD_OCTETS < (_VERSIONS[version] + LENGTH_OCTETS) * number:
         return None
     return frame_stop, publisher_id, number
 
 
-def _messages(buffer: Buffer, at: int, stop: int, number: int) -> tuple[list[bytes], list[bytes], int] | None:
-    """Return entries, ids and the number of messages in them; None if the entries do not end where the frame does."""
+Found = tuple[list[bytes], list[bytes], list[bytes | None], int]
+
+
+def _messages(buffer: Buffer, at: int, stop: int, number: int, version: int) -> Found | None:
+    """Return entries, ids, filter values and the number of messages; None: they do not end where the frame does."""
     data, ids, messages = [], [], 0
+    values: list[bytes | None] = []
     for _ in range(number):
-        start = at + _ID_OCTETS
-        end, count = _entry(buffer, start, stop)
-        if not count:
+        start = at + _VERSIONS[version]
+        if start > stop:
             return None
-        ids.append(bytes(buffer[at:start]))
+        value_at, length = start, -1
+        if version == VERSION_2:
+            length = _filter_length(buffer, at + _ID_OCTETS)[0]
+            start += max(0, length)
+        end, count = _entry(buffer, start, stop)
+        if not count or length < -1:
+            return None
+        ids.append(bytes(buffer[at : at + _ID_OCTETS]))
+        values.append(bytes(buffer[value_at:start]) if length >= 0 else None)
         data.append(_clean(buffer, start, end))
         messages += count
         at = end
-    return (data, ids, messages) if at == stop else None
+    return (data, ids, values, messages) if at == stop else None
 
 
 def _entry(buffer: Buffer, at: int, stop: int) -> tuple[int, int]:
@@ -149,37 +180,6 @@ def _clean(buffer: Buffer, start: int, end: int) -> bytes:
     if first < 1 << 7 or not first & 0x0F:
         return bytes(buffer[start:end])
     return bytes([first & 0xF0]) + buffer[start + 1 : end]
-
-
-def scan_filtered(buffer: Buffer, at: int, stop: int) -> tuple[Published, list[bytes | None]] | None:
-    """Return what a Publish frame of version 2 has, and the filter value of each entry; None: it is malformed."""
-    head = _publish_head(buffer, at, stop, 2)
-    if head is None:
-        return None
-    frame_stop, _, number = head
-    data: list[bytes] = []
-    ids: list[bytes] = []
-    values: list[bytes | None] = []
-    messages = 0
-    at += _HEAD_OCTETS
-    for _ in range(number):
-        value_at = at + _ID_OCTETS + 2
-        if value_at > frame_stop:
-            return None
-        length = _filter_length(buffer, at + _ID_OCTETS)[0]
-        start = value_at + max(0, length)
-        end, count = _entry(buffer, start, frame_stop)
-        if not count or length < -1:
-            return None
-        ids.append(bytes(buffer[at : at + _ID_OCTETS]))
-        values.append(bytes(buffer[value_at:start]) if length >= 0 else None)
-        data.append(_clean(buffer, start, end))
-        messages += count
-        at = end
-    if at != frame_stop:
-        return None
-    first_id, last_id = (_id(ids[0])[0], _id(ids[-1])[0]) if ids else (0, 0)
-    return Published(b"".join(data), number, messages, b"".join(ids), first_id, last_id, at), values
 
 
 def pure_cut(data: Buffer, at: int, entries_max: int, octets_max: int) -> tuple[int, int, int]:
@@ -238,23 +238,24 @@ def entries_of(data: Buffer) -> Iterator[Entry]:
         at = end
 
 
-Scan = Callable[[Buffer, int, int], tuple[bytes, int, int, bytes, int, int, int] | None]
+Scan = Callable[[Buffer, int, int], Scanned | None]
+ScanFiltered = Callable[[Buffer, int, int, int], Scanned | None]
 Cut = Callable[[Buffer, int, int, int], tuple[int, int, int]]
 Split = Callable[[Buffer, int], tuple[list[bytes], int]]
 
 
-def _choose() -> tuple[str, Scan, Cut, Split]:
+def _choose() -> tuple[str, Scan, ScanFiltered, Cut, Split]:
     """Return what `status` calls it, and the functions: C where it was built, unless PYBROKER_PURE is 1."""
     if os.environ.get("PYBROKER_PURE") != "1":
         with suppress(ImportError):
             from pybroker.wire.stream import _entries  # noqa: PLC0415 - it may be missing
 
             if _entries.SEAM == SEAM:
-                return "C", _entries.scan, _entries.cut, _entries.split
-    return "pure Python", pure_scan, pure_cut, pure_split
+                return "C", _entries.scan, _entries.scan_filtered, _entries.cut, _entries.split
+    return "pure Python", pure_scan, pure_scan_filtered, pure_cut, pure_split
 
 
-CODEC, _scan, cut, split = _choose()
+CODEC, _scan, _scan_filtered, cut, split = _choose()
 
 
 def scan(buffer: Buffer, at: int, stop: int) -> Published | None:
@@ -264,4 +265,13 @@ def scan(buffer: Buffer, at: int, stop: int) -> Published | None:
     None: that one is malformed, or not whole.
     """
     found = _scan(buffer, at, stop)
+    return None if found is None else Published._make(found)
+
+
+def scan_filtered(buffer: Buffer, at: int, stop: int, bloom_octets: int) -> Published | None:
+    """Return the same of frames of version 2, the bloom of their filter values with so many octets.
+
+    Filter values count for DATA_OCTETS_MAX, too.
+    """
+    found = _scan_filtered(buffer, at, stop, bloom_octets)
     return None if found is None else Published._make(found)

@@ -21,6 +21,7 @@ def test_without_arguments_nothing_is_limited():
         "single_active_consumer",
         "queue_type",
         "at_least_once",
+        "filter_octets",
     }
     assert (UNLIMITED.overflow, UNLIMITED.priority_max, UNLIMITED.queue_type) == (DROP_HEAD, 0, "classic")
 

@@ -25,23 +25,23 @@ def stream_named(name: str) -> Any:
 
 
 def test_a_streams_arguments_come_to_limits(caplog):
-    sizes = {"x_max_length_bytes": 800, "x_stream_filter_size_bytes": 16, "x_initial_cluster_size": 1}
+    sizes = {"x_max_length_bytes": 800, "x_stream_filter_size_bytes": 17, "x_initial_cluster_size": 1}
     arguments = wired(x_max_age="0007D", **sizes, **STREAM)
     with caplog.at_level(logging.WARNING, "pybroker"):
         assert check_declare_arguments(new_vhost(), "q", arguments) == "stream"
     assert [record.message for record in caplog.records] == [
-        "argument 'x-stream-filter-size-bytes' of queue 'q' in vhost '/' has no effect here",
         "argument 'x-initial-cluster-size' of queue 'q' in vhost '/' has no effect here",
     ]
     limits = queue_limits(arguments, "stream")
     assert (limits.octets_max, limits.age_max_ms, limits.segment_octets_max) == (800, 604_800_000, None)
+    assert (limits.filter_octets, queue_limits(STREAM, "stream").filter_octets) == (17, 16)
 
 
 def test_a_filter_size_is_unknown_where_there_are_no_filters(caplog):
     with caplog.at_level(logging.WARNING, "pybroker"):
         check_declare_arguments(new_vhost(), "q", wired(x_stream_filter_size_bytes=5))
     assert [record.message for record in caplog.records] == [
-        "argument 'x-stream-filter-size-bytes' of queue 'q' in vhost '/' has no effect here",
+        "argument 'x-stream-filter-size-bytes' of queue 'q' in vhost '/' is unknown: stored, but without effect",
     ]
 
 

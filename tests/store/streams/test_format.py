@@ -5,6 +5,8 @@ import zlib
 
 import pytest
 
+from pybroker.entries_run import EntriesRun
+from pybroker.run import WANTS_FILTER
 from pybroker.store.format import FormatError, VersionError
 from pybroker.store.publish_record import decode_publish
 from pybroker.store.streams import format as fmt
@@ -91,7 +93,12 @@ def test_a_chunk_with_a_bloom_is_read_back(run, bloom):
     assert front.front_octets == fmt.FRONT_OCTETS + len(bloom or b"")
     data = octets[5 + front.front_octets : 5 + front.octets]
     assert zlib.crc32(data) == front.data_crc
-    assert fmt.decode_chunk(front, data).count == 2
+    read = fmt.decode_chunk(front, data)
+    assert read.count == 2
+    if isinstance(run, EntriesRun):
+        assert read.bloom == bloom
+    else:
+        assert bool(read.attributes.wants & WANTS_FILTER) == (bloom is None)
     assert fmt.find_front(octets, 0, SEED) == 5
 
 

@@ -66,7 +66,7 @@ def test_a_run_is_as_it_was_published():
     life = Life(FaultyDisk())
     attributes = RunAttributes(persistent=True, priority=3, ttl_ms=70, wants=4)
     run = run_of([b"a", b"bcd", b""], 0, ("x", "key"), attributes, channel=9, frame_octets_max=4_096)
-    life.log.append([Chunk(run, 5, START_MS)], 1_000, lambda error: None)
+    life.log.append([Chunk(run, 5, START_MS, b"")], 1_000, lambda error: None)
     life.run()
     (found,) = life.ask("read", 0, 1)
     assert (found.names, found.attributes, found.first_seq, found.count) == (run.names, attributes, 0, 3)

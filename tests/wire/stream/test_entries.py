@@ -6,16 +6,12 @@ Under the address and undefined behaviour sanitizers, each object in a block of 
         $(python3-config --includes) pybroker/wire/stream/_entries.c -o /tmp/_entries.so
     LD_PRELOAD="$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
         ASAN_OPTIONS=detect_leaks=0 PYBROKER_ENTRIES=/tmp/_entries.so \
-        python -m pytest tests/wire/stream/test_entries.py
+        python -m pytest tests/wire/stream
 """
 
-import importlib
-import importlib.util
-import os
 import random
 from itertools import takewhile
 from struct import pack
-from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -30,52 +26,12 @@ from pybroker.wire.stream.entries import (
     entries_of,
     pure_cut,
     pure_scan,
+    pure_scan_filtered,
     pure_split,
     scan,
-    scan_filtered,
 )
 from tests.strategies import few
-
-NAME = "pybroker.wire.stream._entries"
-
-
-def load() -> Any:
-    """Return the module in C; None where it was not built."""
-    path = os.environ.get("PYBROKER_ENTRIES")
-    if not path:
-        try:
-            return importlib.import_module(NAME)
-        except ImportError:
-            return None
-    spec = importlib.util.spec_from_file_location(NAME, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-C = load()
-needs_c = pytest.mark.skipif(C is None, reason="the module in C was not built")
-
-
-def single(body: bytes) -> bytes:
-    return pack(">L", len(body)) + body
-
-
-def batch(body: bytes, count: int, codec: int = 0, unpacked: int | None = None, bits: int = 0) -> bytes:
-    first = 0x80 | codec << 4 | bits
-    return pack(">BHLL", first, count, len(body) if unpacked is None else unpacked, len(body)) + body
-
-
-def frame(*messages: bytes, publisher: int = 7, number: int | None = None, key: int = 2, version: int = 1) -> bytes:
-    body = b"".join(messages)
-    n = len(messages) if number is None else number
-    return pack(">LHHBL", 9 + len(body), key, version, publisher, n) + body
-
-
-def message(publishing_id: int, entry: bytes) -> bytes:
-    return pack(">Q", publishing_id) + entry
+from tests.wire.stream.frames import C, batch, frame, good_entries, message, needs_c, single
 
 
 def same_scan(buffer: bytes, at: int = 0, stop: int | None = None) -> Published | None:
@@ -85,8 +41,9 @@ def same_scan(buffer: bytes, at: int = 0, stop: int | None = None) -> Published 
         assert C.scan(buffer, at, stop) == found
         assert C.scan(bytearray(buffer), at, stop) == found
     assert pure_scan(bytearray(buffer), at, stop) == found
-    assert found == scan(buffer, at, stop)
-    return None if found is None else Published._make(found)
+    published = None if found is None else Published._make(found)
+    assert published == scan(buffer, at, stop)
+    return published
 
 
 def same_cut(data: bytes, at: int, entries_max: int, octets_max: int) -> tuple[int, int, int] | None:
@@ -225,48 +182,6 @@ def test_an_end_behind_the_buffer_is_refused():
     assert same_scan(b"", 5, 0) is None
 
 
-# -- version 2 --------------------------------------------------------------------------------------------------------
-
-
-def filtered(publishing_id: int, value: bytes | None, entry: bytes) -> bytes:
-    length = -1 if value is None else len(value)
-    return pack(">Qh", publishing_id, length) + (value or b"") + entry
-
-
-def test_filter_values_are_told_apart_from_entries():
-    octets = frame(
-        filtered(1, b"eu", single(b"a")), filtered(2, None, batch(b"b", 2)), filtered(3, b"", single(b"")), version=2
-    )
-    found = scan_filtered(b"x" + octets, 1, 1 + len(octets))
-    assert found is not None
-    published, values = found
-    assert values == [b"eu", None, b""]
-    assert published.data == single(b"a") + batch(b"b", 2) + single(b"")
-    assert (published.entries, published.messages, published.ids) == (3, 4, pack(">QQQ", 1, 2, 3))
-    assert (published.first_id, published.last_id, published.next_at) == (1, 3, 1 + len(octets))
-
-
-@pytest.mark.parametrize(
-    "octets",
-    [
-        frame(message(1, single(b"a"))),
-        frame(filtered(1, b"eu", single(b"a")), version=2)[:-1],
-        frame(filtered(1, b"eu", single(b"a")), version=2, number=2),
-        frame(filtered(1, b"eu", single(b"a")) * 2, version=2, number=1),
-        frame(filtered(1, b"eu", b"\0\0\0\x09"), version=2),
-        frame(pack(">Qh", 1, -2) + single(b"a"), version=2),
-        frame(pack(">Qh", 1, 900) + single(b"a"), version=2),
-        frame(bytes(9), bytes(9), b"", version=2, number=1),
-    ],
-)
-def test_a_malformed_frame_of_version_2_gives_nothing(octets):
-    assert scan_filtered(octets, 0, len(octets)) is None
-
-
-def test_a_frame_of_version_2_may_be_empty():
-    assert scan_filtered(frame(version=2), 0, 13) == (Published(b"", 0, 0, b"", 0, 0, 13), [])
-
-
 # -- a chunk's data ---------------------------------------------------------------------------------------------------
 
 DATA = single(b"abc") + batch(b"de", 3, codec=1, unpacked=7) + single(b"")
@@ -308,13 +223,9 @@ def test_malformed_data_are_refused():
 
 # -- any octets -------------------------------------------------------------------------------------------------------
 
-bodies = st.binary(max_size=40) | st.integers(0, 5_000).map(bytes)
-good = st.builds(single, bodies) | st.builds(
-    batch, bodies, st.integers(1, 65_535), st.integers(0, 7), st.integers(0, 2**32 - 1), st.integers(0, 15)
-)
 frames = st.builds(
     lambda messages, publisher: frame(*[message(*each) for each in messages], publisher=publisher),
-    st.lists(st.tuples(st.integers(0, 2**64 - 1), good), max_size=6),
+    st.lists(st.tuples(st.integers(0, 2**64 - 1), good_entries), max_size=6),
     st.sampled_from([1, 1, 1, 2]),
 )
 
@@ -364,9 +275,9 @@ def test_a_module_built_for_another_seam_is_not_used(monkeypatch):
     monkeypatch.delenv("PYBROKER_PURE", raising=False)
     assert C.SEAM == entries.SEAM
     monkeypatch.setattr(entries, "SEAM", C.SEAM + 1)
-    assert entries._choose() == ("pure Python", pure_scan, pure_cut, pure_split)
+    assert entries._choose() == ("pure Python", pure_scan, pure_scan_filtered, pure_cut, pure_split)
 
 
 def test_pure_is_what_the_environment_asks_for(monkeypatch):
     monkeypatch.setenv("PYBROKER_PURE", "1")
-    assert entries._choose() == ("pure Python", pure_scan, pure_cut, pure_split)
+    assert entries._choose() == ("pure Python", pure_scan, pure_scan_filtered, pure_cut, pure_split)

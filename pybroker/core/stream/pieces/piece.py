@@ -135,11 +135,10 @@ class Piece:
         spans = self._spans
         return [(self.first_seq, self.last_seq)] if spans is None else list(zip(spans[::2], spans[1::2], strict=True))
 
-    @property
-    def chunk(self) -> Chunk:
-        """Return it as the stream's files take it; its contents are in memory."""
+    def chunk(self, bloom: bytes | None) -> Chunk:
+        """Return it as the stream's files take it, with this bloom; its contents are in memory."""
         assert self.run is not None
-        return Chunk(self.run, self.last_seq, self.timestamp_ms)
+        return Chunk(self.run, self.last_seq, self.timestamp_ms, bloom)
 
 
 def piece_of(run: Run, indexes: range, offset: int, position: int, timestamp_ms: int) -> Piece:

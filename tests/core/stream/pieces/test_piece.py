@@ -21,7 +21,7 @@ def test_a_piece_has_seqs_of_the_log_and_its_run_has_offsets():
     assert (piece.offset, piece.stop, piece.first_seq, piece.last_seq) == (7, 9, 101, 102)
     assert (piece.run.first_seq, [body(each) for each in piece.run.contents_at(range(2))]) == (7, [b"b", b"c"])
     assert (run.first_seq, run.count) == (100, 3)
-    assert piece.chunk[:3] == (piece.run, 102, 1_000)
+    assert piece.chunk(b"") == (piece.run, 102, 1_000, b"")
 
 
 def test_a_piece_grows():
@@ -38,7 +38,7 @@ def test_entries_that_are_joined_may_leave_out_seqs():
     assert (piece.seqs, piece.last_seq, piece.stop) == ([(1, 3)], 3, 10)
     piece.join(entries_run(9, b"d"))
     piece.join(entries_run(10, b"e"))
-    assert (piece.seqs, piece.chunk.last_seq, piece.stop) == ([(1, 3), (9, 10)], 10, 12)
+    assert (piece.seqs, piece.chunk(None).last_seq, piece.stop) == ([(1, 3), (9, 10)], 10, 12)
     piece.join(entries_run(12, b"f"))
     assert (piece.seqs, piece.run.count) == ([(1, 3), (9, 10), (12, 12)], 6)
 
