@@ -41,8 +41,8 @@ UNFILTERED: Final = 1
 
 
 def united(one: bytes | None, other: bytes | None) -> bytes | None:
-    """Return the bloom of all messages of two, which have one size unless one of them is empty."""
-    if one is None or other is None:
+    """Return the bloom of all messages of two; None if both have values, and different sizes."""
+    if one is None or other is None or (one and other and len(one) != len(other)):
         return None
     octets = max(len(one), len(other))
     return (bits_of_bloom(one) | bits_of_bloom(other)).to_bytes(octets, "little") if octets else b""

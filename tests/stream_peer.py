@@ -71,6 +71,15 @@ def publish_frame(publisher_id: int, messages: "Mapping[int, bytes]") -> bytes:
     return raw_frame(2, 1, bytes([publisher_id]) + len(messages).to_bytes(4) + content)
 
 
+def filtered_frame(publisher_id: int, messages: "Mapping[int, tuple[bytes | None, bytes]]") -> bytes:
+    """Return a Publish of version 2 with filter values and bodies by their ids."""
+    content = b"".join(
+        number.to_bytes(8) + (b"\xff\xff" if value is None else len(value).to_bytes(2) + value) + entry(body)
+        for number, (value, body) in messages.items()
+    )
+    return raw_frame(2, 2, bytes([publisher_id]) + len(messages).to_bytes(4) + content)
+
+
 def raw_frame(key: int, version: int, content: bytes) -> bytes:
     return _HEAD.pack(len(content) + 4, key, version) + content
 

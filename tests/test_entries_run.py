@@ -38,7 +38,7 @@ def test_blooms_are_united() -> None:
     assert united(one, other) == b"\x07\x80"
     assert united(one, b"") == united(b"", one) == b"\x03\x80"
     assert united(b"", b"") == b""
-    assert united(None, one) is united(b"", None) is None
+    assert united(None, one) is united(b"", None) is united(one, b"\x02\x80\x01") is None
 
 
 def test_a_joined_one_brings_its_bloom() -> None:

@@ -67,7 +67,7 @@ class GroupedSubscription(Subscription):
         """Begin where the peer answered, or where its subscription said."""
         if not self.chosen:
             return
-        self.queue.attach(self, spec_of(self.begin if begin is None else begin))
+        self.queue.attach(self, spec_of(self.begin if begin is None else begin), self.filters)
         if self.paused is None:
             self.queue.consumers.unpause(self)
             self.queue.wake()

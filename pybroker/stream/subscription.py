@@ -7,6 +7,7 @@ entries.
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from pybroker.core.channel.consumer import Consumer
+from pybroker.core.stream.filter import filters_of_properties
 from pybroker.entries_run import ENTRIES_MAX, HEAD, EntriesRun
 from pybroker.stream.offsets import spec_of
 from pybroker.wire.stream.entries import cut
@@ -28,7 +29,7 @@ class Subscription(Consumer):
 
     takes_chunks: ClassVar[bool] = True
 
-    __slots__ = ("begin", "chunks", "id")
+    __slots__ = ("begin", "chunks", "filters", "id")
 
     queue: "Stream"
     channel: "StreamChannel"
@@ -39,10 +40,11 @@ class Subscription(Consumer):
         self.begin = asked.begin
         self.chunks = asked.credit
         self.arguments = dict(asked.properties)
+        self.filters = filters_of_properties(asked.properties)
 
     def start(self) -> None:
         """Have chunks delivered from where the peer said."""
-        self.queue.attach(self, spec_of(self.begin))
+        self.queue.attach(self, spec_of(self.begin), self.filters)
         self.queue.consumers.add(self)
         self.queue.wake()
 

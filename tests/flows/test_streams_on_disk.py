@@ -6,12 +6,14 @@ import pytest
 
 from pybroker.core.channel.receipt import Receipt
 from pybroker.core.policy.limits import QueueLimits
+from pybroker.core.stream.filter import Filters
 from pybroker.core.stream.make import make_queue
 from pybroker.core.stream.stream import Stream
 from pybroker.entries_run import EntriesRun
 from pybroker.offset_spec import OffsetSpec
 from pybroker.store.streams.recovery import recover
 from pybroker.store.streams.stream_log import StreamLog
+from pybroker.wire.stream.bloom import bloom_of
 from pybroker.wire.table import Table
 from tests.amqp10 import parts_of
 from tests.core.stream.test_chunk_reader import ChunkSink
@@ -47,17 +49,17 @@ class StreamLife(Life):
             self.peer.publish("", "s", body, delivery_mode=2)
         self.log.commit()
 
-    def publish_entries(self, *bodies):
+    def publish_entries(self, *bodies, bloom=None):
         """Publish as clients of the stream protocol do; return what a confirm waits for."""
         receipt = Receipt()
-        self.stream.publish_entries(entries_run(0, *bodies), receipt)
+        self.stream.publish_entries(entries_run(0, *bodies, bloom=bloom), receipt)
         self.log.commit()
         return receipt
 
-    def chunks(self, offset=0):
+    def chunks(self, offset=0, filters=None):
         """Return what a new consumer of chunks gets: a head and a body for each message, by offset."""
         sink = ChunkSink(1 << 20)
-        self.stream.attach(sink, OffsetSpec(offset=offset))
+        self.stream.attach(sink, OffsetSpec(offset=offset), filters)
         self.stream.consumers.add(sink)
         self.stream.wake()
         self.world.run()
@@ -258,3 +260,33 @@ def test_kills_at_random(seed):
         assert set(sent[:confirmed]) <= set(found.values())
         assert len(set(found.values())) == len(found)
         seen = found
+
+
+@pytest.mark.parametrize("doings", [(), ("kill",), ("move",), ("move", "kill"), ("kill", "move", "kill")])
+def test_filter_values_are_known_after_moving_and_after_a_kill(life, doings):
+    for value in (b"a", b"b", None):
+        life.publish_entries(value or b"none", bloom=bloom_of([value], 16))
+    for value in ("a", "b"):
+        life.peer.publish("", "s", value.encode(), delivery_mode=2, headers={"x-stream-filter-value": value})
+    life.publish(b"unfiltered")
+    life.answer()
+    for doing in doings:
+        life = life.killed() if doing == "kill" else life
+        life.move()
+        life.answer()
+        if doing == "move":
+            life.stream.pieces.forget(life.stream.files.next_offset)
+    found = {
+        (value, unfiltered): list(life.chunks(filters=Filters(frozenset([value]), unfiltered)))
+        for value in ("a", "b", "c")
+        for unfiltered in (False, True)
+    }
+    assert {
+        ("a", False): [0, 3, 4],
+        ("a", True): [0, 2, 3, 4, 5],
+        ("b", False): [1, 3, 4],
+        ("b", True): [1, 2, 3, 4, 5],
+        ("c", False): [],
+        ("c", True): [2, 5],
+    } == found
+    assert 6 == len(life.chunks())

@@ -7,8 +7,9 @@ import pytest
 from pybroker.core.events.cause import BROKER
 from pybroker.stream.publishing import new_of
 from pybroker.wire.stream import commands
+from pybroker.wire.stream.bloom import bloom_of
 from pybroker.wire.stream.entries import Published, scan
-from tests.stream_peer import StreamPeer, bodies_of, entry, ids_frame, publish_frame, raw_frame
+from tests.stream_peer import StreamPeer, bodies_of, entry, filtered_frame, ids_frame, publish_frame, raw_frame
 
 
 def bodies(peer: StreamPeer, stream: str = "s") -> list[bytes]:
@@ -94,6 +95,31 @@ def test_version_2_brings_filter_values(peer):
     peer.send_octets(raw_frame(2, 2, b"\x01\0\0\0\x02" + b"".join(messages)))
     assert [1, 2] == peer.confirmed()
     assert [b"a", b"b"] == bodies(peer)
+    assert bloom_of([b"f", None], 16) == stream_of(peer).pieces[0].run.bloom
+
+
+def test_chunks_without_a_wanted_filter_value_are_passed_over(peer):
+    peer.create("filtered", stream_filter_size_bytes="100")
+    peer.declare("filtered")
+    for number, value in enumerate((b"a", b"b", None, b"a")):
+        peer.send_octets(filtered_frame(1, {number: (value, b"%d" % number)}))
+    assert [0, 1, 2, 3] == peer.confirmed()
+    peer.subscribe("filtered", 1, **{"filter.0": "a"})
+    peer.subscribe("filtered", 2, **{"filter.0": "b", "filter.1": "c", "match-unfiltered": "true"})
+    found = [(chunk.subscription_id, chunk.bodies) for chunk in peer.chunks()]
+    assert [(1, [b"0"]), (1, [b"3"]), (2, [b"1"]), (2, [b"2"])] == sorted(found)
+    stream = peer.world.vhost.queues["filtered"]
+    assert [100, 100, 0, 100] == [len(piece.run.bloom) for piece in stream.pieces]
+
+
+def test_filtered_frames_are_taken_together_and_ids_compared(peer):
+    peer.declare(reference="me")
+    frames = [filtered_frame(1, {number: (b"v%d" % (number % 3), b"%d" % number)}) for number in (1, 2, 2, 3)]
+    peer.send_octets(b"".join(frames))
+    assert [1, 2, 2, 3] == peer.confirmed()
+    assert [b"1", b"2", b"3"] == bodies(peer)
+    (piece,) = stream_of(peer).pieces
+    assert bloom_of([b"v0", b"v1", b"v2"], 16) == piece.run.bloom
 
 
 def test_a_sub_batch_is_one_id_and_many_messages(peer):

@@ -29,6 +29,10 @@ class ChunkReader(Reader):
         run, index = self._run_at()
         if run is None:
             return 0
+        if self.filters is not None and not self.filters.may_match_run(run):
+            self._read_ahead()
+            self._go_on(run.first_seq + run.count)
+            return RUN_COST
         cost = RUN_COST
         if not isinstance(run, EntriesRun):
             cost += CONVERT_COST * run.count

@@ -10,6 +10,7 @@ from pybroker.core.queue.browse.filter import Filter
 from pybroker.core.queue.browse.shown import Shown
 from pybroker.core.stream.browse import behind, messages_of, read
 from pybroker.core.stream.filter import Filters
+from pybroker.entries_run import EntriesRun
 from pybroker.errors import InternalError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from pybroker.core.queue.browse.browsed import Browsed
     from pybroker.core.stream.facts import StreamFacts
+    from pybroker.run import Run
 
 
 # Between two looks whether messages have come.
@@ -31,7 +33,7 @@ class Wanted(NamedTuple):
     """Messages wanted: from `start` on and before `stop`, how many at most, which ones, and how much of each body.
 
     Without `stop` those are meant that are there now; with `follow` also those that come, for ever. `values` are those
-    of the header x-stream-filter-value, of which a message must have one.
+    of the header x-stream-filter-value, of which a message must have one, or its chunk if that was given beside it.
     """
 
     start: int
@@ -53,13 +55,12 @@ def documents(
     InternalError: the disk fails.
     """
     passing = Filter(wanted.headers)
-    filters = Filters(frozenset(wanted.values), unfiltered=False) if wanted.values else None
     shown = Shown(stream, wanted.body_octets_max, raw=wanted.raw)
     left, looked_at = wanted.messages_max, 0
     for message in _messages(stream, wanted, pause):
         if message is not None:
             looked_at += 1
-            if (filters is None or filters.matches(message.content)) and passing.matches(message):
+            if passing.matches(message):
                 left = None if left is None else left - 1
                 for batch in shown.add(message):
                     yield [_document(one) for one in batch]
@@ -83,6 +84,7 @@ def _messages(stream: "StreamFacts", wanted: Wanted, pause: "Callable[[float], o
     """Yield the messages; None tells that others went on, or that there is nothing to be read yet."""
     offset = wanted.start
     stop = stream.next_offset if wanted.stop is None and not wanted.follow else wanted.stop
+    filters = Filters(frozenset(wanted.values), unfiltered=False) if wanted.values else None
     while not stream.deleted:
         end = stream.next_offset if stop is None else min(stop, stream.next_offset)
         if offset >= end:
@@ -94,9 +96,37 @@ def _messages(stream: "StreamFacts", wanted: Wanted, pause: "Callable[[float], o
         found = yield from read(stream, offset, pause)
         if isinstance(found, BaseException):
             raise InternalError(f"{stream!r} cannot be read: {found}")
-        yield from messages_of(stream, found, max(offset, stream.first_offset), end)
+        first = max(offset, stream.first_offset)
+        if filters is None:
+            yield from messages_of(stream, found, first, end)
+        else:
+            yield from _matching(stream, found, range(first, end), filters, pause)
         # Without any, more may be in memory, behind what is damaged on disk.
         in_memory = (piece.offset for piece in stream.pieces if piece.offset > offset)
         offset = behind(found, offset) if found else next(in_memory, end)
         pause(0)
         yield None
+
+
+def _matching(
+    stream: "StreamFacts",
+    found: "list[Run]",
+    offsets: range,
+    filters: Filters,
+    pause: "Callable[[float], object]",
+) -> "Iterator[Browsed | None]":
+    """Yield the messages of runs with these offsets that pass; None tells that others went on."""
+    passed_over = 0
+    for run in found:
+        # Messages may have the header though no value was given beside them.
+        if isinstance(run, EntriesRun) and run.bloom and not filters.may_match(run.bloom):
+            continue
+        mine = filters.of_chunk(run)
+        for message in messages_of(stream, [run], offsets.start, offsets.stop):
+            if mine.matches(message.content):
+                yield message
+                continue
+            pause(0)
+            passed_over += 1
+            if passed_over % LOOKED_AT_MAX == 0:
+                yield None

@@ -83,7 +83,12 @@ class Reader:
         run, start = self._run_at()
         if run is None:
             return 0
-        each = 1 if self.filters is None else FILTER_COST
+        filters, each = self.filters, 1
+        if filters is not None:
+            if isinstance(run, EntriesRun) and not filters.may_match(run.bloom):
+                self._go_on(run.first_seq + run.count)
+                return RUN_COST
+            filters, each = filters.of_chunk(run), FILTER_COST
         if isinstance(run, EntriesRun):
             each += CONVERT_COST
             run, start = self._converted(run, run.first_seq + start)
@@ -92,7 +97,7 @@ class Reader:
         stop = min(run.count, start + min(credit, max(1, cost_max // each)))
         indexes = range(start, stop)
         self._go_on(run.first_seq + stop)
-        spans = [indexes] if self.filters is None else self.filters.spans(run, indexes)
+        spans = [indexes] if filters is None else filters.spans(run, indexes)
         for span in spans:
             self.stream.count_delivered(len(span))
             self.consumer.dispatch(run, span, 0, now_ms)

@@ -7,14 +7,17 @@ import pytest
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.routing.publish import names_of
 from pybroker.core.stream.conversion.conversion import Conversion
+from pybroker.core.stream.filter import Filters
 from pybroker.core.stream.pieces.piece import piece_of_entries
 from pybroker.offset_spec import OffsetSpec
 from pybroker.store.disk import DiskError
 from pybroker.store.streams.format import Chunk
 from pybroker.store.streams.memory import MemoryStreamLog
 from pybroker.wire.amqp10.to_content import framed
+from pybroker.wire.stream.bloom import bloom_of
 from tests.amqp10 import content_of
 from tests.core.stream.runs import bodies_run
+from tests.core.stream.test_filter import filtered_run
 from tests.core.stream.test_reader import Sink
 from tests.core.stream.test_streams import Gated
 from tests.entries import bodies_of, entries_run
@@ -32,9 +35,9 @@ class ChunkSink(Sink):
 
 @pytest.fixture
 def attach(world):
-    def attach(stream, spec, credit=100):
+    def attach(stream, spec, credit=100, filters=None):
         sink = ChunkSink(credit)
-        stream.attach(sink, spec)
+        stream.attach(sink, spec, filters)
         stream.consumers.add(sink)
         stream.wake()
         world.run()
@@ -74,6 +77,42 @@ def test_a_chunk_is_the_same_whether_it_has_moved_or_not(world, slow, attach):
     slow.files.run()
     world.run()
     assert sink.got == again.got != []
+
+
+def publish_filtered(stream, *bodies):
+    """Publish a chunk for each message, with its body as filter value."""
+    for each in bodies:
+        stream.publish_entries(entries_run(0, each, bloom=bloom_of([each or None], 16)), NO_RECEIPT)
+
+
+def test_chunks_that_cannot_match_are_passed_over(world, slow, attach):
+    publish_filtered(slow, b"a", b"b", b"", b"a")
+    world.broker.streams.move(slow)
+    slow.files.run()
+    slow.pieces.forget(slow.files.next_offset)
+    publish_filtered(slow, b"b", b"a", b"")
+    sinks = [
+        attach(slow, OffsetSpec(offset=0), filters=Filters(frozenset(["a"]), unfiltered))
+        for unfiltered in (False, True)
+    ]
+    for _ in range(3):
+        slow.files.run()
+        world.run()
+    offsets = [[offset for offset, _, _ in sink.got] for sink in sinks]
+    assert offsets == [[0, 3, 5], [0, 2, 3, 5, 6]]
+    assert [(slow.readers[sink].lag, slow.readers[sink].skipped, sink.left) for sink in sinks] == [
+        (0, 0, 97),
+        (0, 0, 95),
+    ]
+
+
+def test_contents_that_cannot_match_are_passed_over(world, stream, attach):
+    for run in (filtered_run(1, "a", "b"), filtered_run(3, "b"), bodies_run(4, b"x")):
+        stream.enqueue(run, range(run.count), NO_RECEIPT)
+    wanted = attach(stream, OffsetSpec(offset=0), filters=Filters(frozenset("a"), unfiltered=False))
+    assert [offset for offset, _, _ in wanted.got] == [0]
+    wanted = attach(stream, OffsetSpec(offset=0), filters=Filters(frozenset("a"), unfiltered=True))
+    assert [offset for offset, _, _ in wanted.got] == [0, 3]
 
 
 def test_credit_counts_chunks(world, stream, attach):

@@ -6,9 +6,13 @@ import pytest
 
 from pybroker.content_view import body
 from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.stream.filter import Filters
 from pybroker.entries_run import EntriesRun
 from pybroker.offset_spec import OffsetSpec
 from pybroker.store.disk import DiskError
+from pybroker.wire.amqp10.encoding import binary, map_of, text
+from pybroker.wire.amqp10.sections import APPLICATION_PROPERTIES, DATA, section
+from pybroker.wire.stream.bloom import bloom_of
 from tests.entries import batch, entries, entries_run
 
 
@@ -37,9 +41,9 @@ class Sink:
 
 @pytest.fixture
 def attach():
-    def attach(stream, spec, credit=100):
+    def attach(stream, spec, credit=100, filters=None):
         sink = Sink(credit)
-        stream.attach(sink, spec)
+        stream.attach(sink, spec, filters)
         stream.consumers.add(sink)
         stream.wake()
         return sink
@@ -196,3 +200,14 @@ def test_sub_batches_that_cannot_be_opened_are_passed_over(world, stream, fill, 
     world.run()
     assert sink.got == [(2, b"2"), (4, b"4")]
     assert stream.readers[sink].skipped == 3
+
+
+def test_values_beside_messages_let_their_whole_chunk_through(world, stream, attach):
+    header = section(APPLICATION_PROPERTIES, map_of([(text(b"x-stream-filter-value"), text(b"b"))]))
+    bodies = [section(DATA, binary(b"0")), header + section(DATA, binary(b"1"))]
+    for values in ([b"a"], [b"b"], [None]):
+        stream.publish_entries(entries_run(0, *bodies, bloom=bloom_of(values, 16)), NO_RECEIPT)
+    sink = attach(stream, OffsetSpec(offset=0), filters=Filters(frozenset("a"), unfiltered=False))
+    world.run()
+    assert sink.got == [(0, b"0")]
+    assert (stream.readers[sink].lag, stream.readers[sink].skipped) == (0, 0)

@@ -117,7 +117,6 @@ class Pieces:
             not isinstance(mine, EntriesRun)
             or mine.entries + run.entries > ENTRIES_MAX
             or mine.octets + run.octets > ENTRIES_OCTETS_MAX
-            or (mine.bloom and run.bloom and len(mine.bloom) != len(run.bloom))
         ):
             return False
         piece.join(run)
