@@ -60,8 +60,10 @@ class Session:
     it. With `answer_at_ms` the last output is not written before that, and the session is let go at once. `read_octets`
     is how much the door wants per turn at most (its share); `readable` False means do not read at all (flow control).
     While `throttled_by.backlogged` it is scheduled to read `held_octets` now and then only. While it is `input_pending`
-    with what it received, `receive(b"")` is called, a turn later, instead of reading. `link` is the driver's own, and
-    nobody else's. With `consumers` its answers leave together with the deliveries of the turn.
+    with what it received, `receive(b"")` is called, a turn later, instead of reading. While there is `output_left`,
+    `pop_output` has not given everything: it is called again when what it gave is sent, and if it gives nothing the
+    session marks itself dirty later. `link` is the driver's own, and nobody else's. With `consumers` its answers leave
+    together with the deliveries of the turn.
     """
 
     __slots__ = (
@@ -74,6 +76,7 @@ class Session:
         "held_octets",
         "input_pending",
         "link",
+        "output_left",
         "read_octets",
         "readable",
         "recv_count",
@@ -95,6 +98,7 @@ class Session:
         self.answer_at_ms = 0
         self.close_now = False
         self.dirty = False
+        self.output_left = False
         self.link: Any = None
         self.throttled_by: Any = None
         self.tls: TlsFacts | None = None  # what was agreed on, if it is encrypted

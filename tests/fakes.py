@@ -68,6 +68,8 @@ class World:
                 if session in self.peers:
                     self.peers[session].read(octets)
                 session.output_sent(0)
+                if octets and session.output_left:
+                    session.mark_dirty()
             behind = [
                 session for session in self.peers if session.input_pending and session.readable and not session.finished
             ]

@@ -170,9 +170,7 @@ class Connection:
             self._answer_delayed(b"".join(map(bytes, (*self._pending, *self.session.pop_output()))))
             return
         if not self._pending:
-            parts = self.session.pop_output()
-            if parts:
-                self._send(parts)
+            self._send_output()
         self._after_send()
 
     def _on_writable(self) -> None:
@@ -180,10 +178,30 @@ class Connection:
         self._send(pending)
         if not self._pending and self._transport is not None:
             self._transport.stop_writing()
-            parts = self.session.pop_output()
-            if parts:
-                self._send(parts)
+            self._send_output()
         self._after_send()
+
+    def _send_output(self) -> None:
+        session = self.session
+        parts = session.pop_output()
+        if parts:
+            self._send(parts)
+            if session.output_left:
+                self._send_more()
+
+    def _send_more(self) -> None:
+        """Send more of what the session makes as it is sent, no more than this turn's share."""
+        session, turn = self.session, self._server.turn
+        turn.senders += 1
+        for _ in range(turn.sends - 1):
+            if self._pending or self._transport is None or not session.output_left:
+                return
+            parts = session.pop_output()
+            if not parts:
+                return  # it says when there are some
+            self._send(parts)
+        if session.output_left and not self._pending and self._transport is not None:
+            session.mark_dirty()
 
     def _after_send(self) -> None:
         if self._transport is None:
@@ -195,7 +213,7 @@ class Connection:
                 self._listen()
         elif session.close_now:
             self._cut()
-        elif not self._pending:
+        elif not self._pending and not session.output_left:
             self._drain()
 
     def _send(self, parts: list[Any]) -> None:

@@ -35,6 +35,8 @@ LATELY_MS: Final = 20
 # A consumer whose outbox was full and is empty again gets more in the same turn, this often: bodies of 128 KiB fill it
 # in pairs.
 ROUNDS_MAX: Final = 4
+# Of output that is made as it is sent so many parts of 256 KiB leave in a round, over all connections; of each one.
+SENDS_MAX: Final = 4
 
 log = logging.getLogger("pybroker")
 
@@ -69,6 +71,8 @@ class LoopCycle(Turn):
         "read_octets",
         "readers",
         "reading",
+        "senders",
+        "sends",
         "served_ms",
         "sharers",
         "spare",
@@ -79,6 +83,8 @@ class LoopCycle(Turn):
         self.clock = clock
         self.broker: Broker | None = None
         self.readers = 0  # connections that were read in this turn
+        self.senders = 0  # connections that had more to send than one part in this round
+        self.sends = SENDS_MAX  # how many parts each of them may send
         self.sharers = 0  # how many there were when the shares were computed last
         self.read_octets = READ_OCTETS_MAX  # an equal share for each of as many as there were last time
         self._loop: Any = gevent.get_hub().loop
@@ -229,6 +235,9 @@ class LoopCycle(Turn):
             self.sessions += consuming
 
     def _flush(self) -> None:
+        if self.senders:
+            self.sends = max(1, SENDS_MAX // self.senders)
+            self.senders = 0
         sessions, self.sessions = self.sessions, []
         try:
             for session in sessions:

@@ -5,7 +5,7 @@ connection.
 """
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pybroker.core.auth.permissions import check_vhost
 from pybroker.core.peer.session import PeerSession
@@ -14,6 +14,7 @@ from pybroker.core.queue import pause
 from pybroker.log_event import event
 from pybroker.stream import input as stream_input
 from pybroker.stream.channel import StreamChannel
+from pybroker.stream.delivery import Delivery
 from pybroker.wire.stream.codes import Code, Key
 from pybroker.wire.stream.commands import Close
 from pybroker.wire.stream.frame import frame
@@ -41,12 +42,13 @@ class StreamSession(PeerSession):
     heartbeat = frame(Key.HEARTBEAT)
     close_answer = "the answer to Close"
 
-    __slots__ = ("channel", "knows_committed")
+    __slots__ = ("_buffer", "channel", "knows_committed")
 
     def __init__(self, broker: "Broker", peer: "Peer") -> None:
         super().__init__(broker, peer, broker.settings.stream_frame_octets_max_initial)
         self.channel = StreamChannel(self)
         self.knows_committed = False
+        self._buffer: memoryview | None = None  # has the slices that are being sent
 
     # -- what it has counted ------------------------------------------------------------------------------------------
 
@@ -135,6 +137,39 @@ class StreamSession(PeerSession):
             self.resume_reading(cause)
 
     # -- out ----------------------------------------------------------------------------------------------------------
+
+    def pop_output(self) -> list[Any]:
+        """Give away the octets to be sent; of chunks in the files one slice, if all that was given before is sent."""
+        if not self.output_left:
+            return super().pop_output()
+        if self._buffer is None:
+            self._buffer = self.broker.streams.shared_reads.buffers.borrow()
+        outbox, room, parts, at = self.outbox, self._buffer, [], 0
+        while at < len(outbox) and room:
+            part = outbox[at]
+            if isinstance(part, Delivery):
+                octets = part.read(room)
+                if not octets:
+                    break
+                at += part.is_over
+            else:
+                octets = part
+                at += 1
+            parts.append(octets)
+            room = room[len(octets) :]
+        del outbox[:at]
+        given = sum(map(len, parts))
+        self.unsent_octets += given
+        self.queued_octets -= given
+        self.output_left = bool(outbox)
+        return parts
+
+    def output_sent(self, octets_left: int) -> None:
+        """Learn what the kernel did not accept."""
+        if not octets_left and self._buffer is not None:
+            self.broker.streams.shared_reads.buffers.give_back(self._buffer)
+            self._buffer = None
+        super().output_sent(octets_left)
 
     def resume_deliveries(self) -> None:
         """Serve its subscriptions again."""

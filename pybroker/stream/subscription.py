@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from pybroker.core.channel.consumer import Consumer
 from pybroker.core.stream.filter import filters_of_properties
-from pybroker.entries_run import ENTRIES_MAX, HEAD, EntriesRun
+from pybroker.entries_run import ENTRIES_MAX, ENTRIES_OCTETS_MAX, HEAD, EntriesRun
+from pybroker.store.streams.stored_entries import StoredEntries
+from pybroker.stream.delivery import Delivery
 from pybroker.stream.offsets import spec_of
 from pybroker.wire.stream.entries import cut
 from pybroker.wire.stream.frame import DELIVER_OCTETS_MAX, deliver
@@ -55,6 +57,12 @@ class Subscription(Consumer):
         """Return how many chunks may be delivered now."""
         return 0 if self.channel.session.outbox_full else max(0, self.chunks)
 
+    @property
+    def takes_stored(self) -> bool:
+        """Tell whether no chunk has to be cut for the peer."""
+        octets_max = self.channel.session.frame_octets_max
+        return not octets_max or octets_max + 4 >= ENTRIES_OCTETS_MAX + _FRONT_OCTETS
+
     def give(self, more: int) -> None:
         """Take the peer's wish for more chunks."""
         self.chunks = min(self.chunks + more, CHUNKS_MAX)
@@ -75,8 +83,12 @@ class Subscription(Consumer):
         session = self.channel.session
         committed = self.queue.last_chunk_offset if session.knows_committed else None
         head = deliver(self.id, HEAD.size + run.octets, committed) + run.head
-        # Put together once, for all who get it.
-        session.outbox += (head, run.data)
+        if isinstance(run, StoredEntries):
+            session.outbox += (head, Delivery(session, self.queue, run))
+            session.output_left = True
+        else:
+            # Put together once, for all who get it.
+            session.outbox += (head, run.data)
         self.chunks -= 1
         session.queued(len(head) + run.octets)
 

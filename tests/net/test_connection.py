@@ -2,6 +2,7 @@
 
 import logging
 import socket as plain
+from types import SimpleNamespace
 
 import gevent
 import pytest
@@ -9,8 +10,10 @@ from gevent import get_hub
 from hypothesis import given, strategies as st
 from pamqp import body, commands, header
 
+from pybroker.clock import Clock
 from pybroker.core.channel.throttle import PEER
 from pybroker.net.connection import Connection as Link
+from pybroker.net.loop_cycle import LoopCycle
 from pybroker.net.transport import PARTS_MAX, Transport, _without
 from pybroker.session import Session, Turn
 from tests.loop import until
@@ -322,6 +325,82 @@ def test_a_broken_pipe_ends_the_session_once():
     assert session.gone == ["Broken pipe"]
     assert not link.peer_alive()
     assert session.link is None
+
+
+# -- output that is made as it is sent ---------------------------------------------------------------------------------
+
+
+class Maker(Mouth):
+    """A session that gives one part at a time; while it is `waiting` none."""
+
+    def __init__(self, *parts: bytes) -> None:
+        super().__init__()
+        self.parts = list(parts)
+        self.waiting = False
+        self.output_left = True
+
+    def pop_output(self) -> list[bytes]:
+        if self.waiting or not self.parts:
+            return []
+        part = self.parts.pop(0)
+        self.output_left = bool(self.parts)
+        return [part]
+
+    def receive(self, data: bytes) -> None:
+        raise NotImplementedError
+
+
+class Sharing(Nobody):
+    """A server in whose turn a connection sends so many parts."""
+
+    def __init__(self, sends: int) -> None:
+        self.turn = LoopCycle(Clock())
+        self.turn.sends = sends
+        self.drained: list[Transport] = []
+        self.draining = SimpleNamespace(add=self.drained.append)
+
+
+@pytest.fixture
+def pair():
+    ours, theirs = plain.socketpair()
+    yield ours, theirs
+    ours.close()
+    theirs.close()
+
+
+def test_what_is_made_as_it_is_sent_is_sent_a_share_at_a_time(pair):
+    server, session, kernel = Sharing(3), Maker(b"1", b"2", b"3", b"4"), Reluctant(pair[0], [])
+    link = Link(server, Transport(kernel, get_hub().loop), session, "amqp")
+    link.flush()
+    assert (kernel.octets, session.dirty, server.turn.senders) == (b"123", True, 1)
+    session.dirty = False
+    link.flush()
+    assert (kernel.octets, session.dirty) == (b"1234", False)
+    link.close("the test is over")
+
+
+def test_nothing_more_is_made_while_something_waits_for_the_kernel(pair):
+    server, session, kernel = Sharing(9), Maker(b"12", b"34", b"56"), Reluctant(pair[0], [2, 1, 0])
+    link = Link(server, Transport(kernel, get_hub().loop), session, "amqp")
+    link.flush()
+    assert (kernel.octets, session.parts, session.dirty) == (b"123", [b"56"], False)
+    link._on_writable()
+    assert (kernel.octets, session.left) == (b"123456", [0, 1, 0, 0])
+    link.close("the test is over")
+
+
+def test_the_socket_is_closed_behind_the_last_part(pair):
+    server, session, kernel = Sharing(1), Maker(b"1", b"2"), Reluctant(pair[0], [])
+    link = Link(server, Transport(kernel, get_hub().loop), session, "amqp")
+    session.finished = True
+    session.waiting = True
+    link.flush()
+    assert (kernel.octets, server.drained, session.dirty) == (b"", [], False)
+    session.waiting = False
+    for _ in range(2):
+        assert server.drained == []
+        link.flush()
+    assert (kernel.octets, len(server.drained)) == (b"12", 1)
 
 
 def test_a_peer_that_was_not_read_while_its_replies_waited_is_read_on(connect, server):

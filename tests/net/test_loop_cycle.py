@@ -8,7 +8,7 @@ import pytest
 from pamqp import body, commands, header
 
 from pybroker.core.background_task import BackgroundTask
-from pybroker.net.loop_cycle import READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
+from pybroker.net.loop_cycle import READ_OCTETS_MAX, READ_OCTETS_MIN, SENDS_MAX, TURN_READ_OCTETS
 from pybroker.session import RECEIVE_MS
 from tests.loop import until
 
@@ -151,6 +151,16 @@ def test_each_reader_more_of_a_turn_makes_the_shares_smaller(connect, server):
         spans.append(turn.receive_ms)
     assert [RECEIVE_MS, RECEIVE_MS // 2, RECEIVE_MS // 3] == spans
     assert len(clients) == 3
+
+
+def test_who_sends_what_is_made_as_it_is_sent_shares_a_round(server):
+    turn = server.turn
+    for senders, sends in ((1, SENDS_MAX), (2, SENDS_MAX // 2), (100, 1)):
+        turn.senders = senders
+        turn._flush()
+        assert (turn.sends, turn.senders) == (sends, 0)
+        turn._flush()
+        assert turn.sends == sends
 
 
 class Restless:

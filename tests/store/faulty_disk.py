@@ -97,6 +97,7 @@ class Power:
     """The state that all folders of one disk share. Operations count from 1; only those that change something do.
 
     `lying_sync` and `lying_folder` are the disks, or programs, that a test must catch: their syncs do nothing.
+    A `forgetful` system has nothing of a file in its memory.
     """
 
     operations: int = 0
@@ -107,6 +108,7 @@ class Power:
     capacity: int = UNLIMITED
     lying_sync: bool = False
     lying_folder: bool = False
+    forgetful: bool = False
     counts: dict[str, int] = field(default_factory=dict)
 
 
@@ -260,6 +262,12 @@ class FaultyDisk:
         name, content, _ = self._open[file]
         self._operation("read_at", name, counted=False)
         return bytes(content.seen[offset : offset + octets])
+
+    def read_now(self, file: int, offset: int, buffer: memoryview) -> int:
+        _, content, _ = self._open[file]
+        octets = bytes(content.seen[offset : offset + len(buffer)]) if not self.power.forgetful else b""
+        buffer[: len(octets)] = octets
+        return len(octets)
 
     def truncate(self, file: int, octets: int) -> None:
         self._changing("truncate", file)[1].cut(octets)

@@ -35,6 +35,26 @@ def test_a_created_file_is_zeros(disk):
     disk.close(file)
 
 
+def test_what_the_system_has_in_memory_can_be_read_at_once(disk):
+    disk.write_file("a", b"0123456789")
+    file, buffer = disk.open("a"), memoryview(bytearray(4))
+    assert (disk.read_now(file, 3, buffer), bytes(buffer)) == (4, b"3456")
+    assert (disk.read_now(file, 8, buffer), bytes(buffer[:2])) == (2, b"89")
+    assert disk.read_now(file, 10, buffer) == 0
+    disk.close(file)
+
+
+def test_what_the_system_has_not_in_memory_is_not_waited_for(monkeypatch, tmp_path):
+    disk = Disk(tmp_path)
+    disk.write_file("a", b"0123456789")
+
+    def absent(*_arguments):
+        raise BlockingIOError
+
+    monkeypatch.setattr(os, "preadv", absent)
+    assert disk.read_now(disk.open("a"), 0, memoryview(bytearray(4))) == 0
+
+
 def test_a_created_file_is_empty_without_a_size(disk):
     assert disk.size(disk.create("a")) == 0
 

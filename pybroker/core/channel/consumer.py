@@ -67,6 +67,11 @@ class Consumer:
         self.waiting = False
         self.cancelled = False
 
+    @property
+    def takes_stored(self) -> bool:
+        """Tell whether a chunk may stay in its stream's files until it is sent."""
+        return False
+
     def credit(self) -> int:
         """Return how many messages may be delivered now, 0 if none."""
         channel = self.channel

@@ -96,7 +96,7 @@ class PeerSession(SessionState):
         self.deadline_ms = peer.accepted_ms + broker.settings.handshake_timeout_ms
         self.last_recv_ms = self.last_send_ms = now_ms
         self.rest = b""
-        self.outbox: list[bytes] = []
+        self.outbox: list[Any] = []  # octets, and what a door makes into octets when they are sent
         self.queued_octets = 0
         self.unsent_octets = 0
         self.reply_octets = 0

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 # So many octets cost as much as a message that is delivered by itself: a turn gives one reader about 1 MiB.
 COST_OCTETS: Final = 256
-# Each of them has about 1 MiB that is sent, and one that is read.
+# With more readers nothing is read ahead.
 AHEAD_READERS_MAX: Final = 16
+# Read for it at a time: one that takes nothing any more has so much ahead, beside what waits to be sent to it.
+AHEAD_OCTETS_MAX: Final = 262_144
 
 
 class ChunkReader(Reader):
@@ -54,7 +56,8 @@ class ChunkReader(Reader):
             self._read(offset)
 
     def _read_files(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
-        self.stream.streams.shared_reads.read(self.stream, offset, octets_max, done)
+        shared, octets_max = self.stream.streams.shared_reads, min(octets_max, AHEAD_OCTETS_MAX)
+        shared.read(self.stream, offset, octets_max, done, stored=self.consumer.takes_stored)
 
     def _chunk(self, run: "Run", offset: int) -> EntriesRun:
         """Return the chunk of entries that has a message of these contents."""

@@ -4,13 +4,22 @@
 once where nothing has to be waited for.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.run import Run
     from pybroker.store.streams.format import Chunk
+    from pybroker.store.streams.reader import Rest
+    from pybroker.store.streams.stored_entries import OpenSegment, StoredEntries
+
+
+class Found(NamedTuple):
+    """Runs, and the segment that has the entries of some of them, if there are such."""
+
+    runs: "list[Run]"
+    segment: "OpenSegment | None"
 
 
 class ChunkLog:
@@ -55,6 +64,14 @@ class ChunkLog:
 
     def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
         """Give runs from the one with an offset on, or from the first one behind it; none at the end."""
+        raise NotImplementedError
+
+    def read_stored(self, offset: int, octets_max: int, done: "Callable[[Found | BaseException], None]") -> None:
+        """Do as `read`, but entries of large chunks may stay where they are: then their segment is given as well."""
+        raise NotImplementedError
+
+    def read_rest(self, chunk: "StoredEntries", at: int, done: "Callable[[Rest | BaseException], None]") -> None:
+        """Give the entries of a chunk that stayed where it was, from the octet `at` on."""
         raise NotImplementedError
 
     def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]") -> None:

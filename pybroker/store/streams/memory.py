@@ -4,13 +4,15 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from pybroker.entries_run import EntriesRun
-from pybroker.store.streams.chunk_log import ChunkLog
+from pybroker.store.streams.chunk_log import ChunkLog, Found
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.run import Run
     from pybroker.store.streams.format import Chunk
+    from pybroker.store.streams.reader import Rest
+    from pybroker.store.streams.stored_entries import StoredEntries
 
 
 class MemoryStreamLog(ChunkLog):
@@ -68,6 +70,18 @@ class MemoryStreamLog(ChunkLog):
                 found.append(copy)
                 octets_max -= run.octets
         done(found)
+
+    def read_stored(self, offset: int, octets_max: int, done: "Callable[[Found | BaseException], None]") -> None:
+        """Do as `read`: all of it is in memory."""
+
+        def read(found: "list[Run] | BaseException") -> None:
+            done(found if isinstance(found, BaseException) else Found(found, None))
+
+        self.read(offset, octets_max, read)
+
+    def read_rest(self, chunk: "StoredEntries", at: int, done: "Callable[[Rest | BaseException], None]") -> None:
+        """Refuse: nobody was given such a chunk."""
+        raise NotImplementedError(f"no entries of {chunk!r} are elsewhere from {at} on for {done!r}")
 
     def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]") -> None:
         """Give the offset of the first chunk that is not older."""

@@ -3,13 +3,15 @@
 Damage is reported and passed over, never raised; a disk that cannot read raises DiskError.
 """
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
 
+from pybroker.entries_run import ENTRIES_OCTETS_MAX
 from pybroker.store.sectors import Sectors
 from pybroker.store.streams.cursor import DIRECT_OCTETS, Cursor
-from pybroker.store.streams.format import GAP, decode_chunk, segment_name
+from pybroker.store.streams.format import ENTRIES, GAP, decode_chunk, segment_name
 from pybroker.store.streams.index import Index
+from pybroker.store.streams.stored_entries import OpenSegment, StoredEntries
 from pybroker.store.streams.tail import lost
 from pybroker.store.streams.writer import POINT_DISTANCE_OCTETS
 
@@ -25,43 +27,87 @@ if TYPE_CHECKING:
 SEEK_OCTETS: Final = POINT_DISTANCE_OCTETS + 4_096
 # For the front of a chunk whose neighbour is large.
 FRONT_PIECE_OCTETS: Final = 4_096
+# Chunks with so many octets may stay on disk until they are sent: smaller ones are read many at a time. They count for
+# a part of what they have, since they take no memory.
+STORED_OCTETS_MIN: Final = 16_384
+STORED_PART: Final = 16
 
 
 class Read(NamedTuple):
-    """Runs that were read, the offset at which reading goes on, and a sentence for each damage met."""
+    """Runs that were read, the offset at which reading goes on, and a sentence for each damage met.
+
+    `segment` is open if the entries of one of them stay in it.
+    """
 
     runs: "list[Run]"
     next_offset: int
     reports: list[str]
+    segment: OpenSegment | None = None
 
 
-def read_runs(folder: "Folder", place: "Place", offset: int, octets_max: int) -> Read:
+def read_runs(folder: "Folder", place: "Place", offset: int, octets_max: int, *, stored: bool = False) -> Read:
     """Return messages from the chunk with `offset` on, about as many octets as asked for and no more than are there.
 
-    Raises DiskError.
+    If it may be `stored`, a large chunk of entries stays in the segment where the system has it in memory now: it was
+    found sound, and there may be more of these. Raises DiskError.
     """
     runs: list[Run] = []
     reports: list[str] = []
-    with _opened(folder, place, lambda point: point.offset <= offset) as (cursor, expected):
-        octets = 0
-        for front in _fronts(folder, place, cursor, expected, offset, reports):
-            if front.next_offset <= offset or front.kind == GAP:
-                continue
-            if runs and octets + front.octets > octets_max:
-                break
-            direct = front.data_octets >= DIRECT_OCTETS
-            cursor.piece = FRONT_PIECE_OCTETS if direct else max(octets_max - octets, front.octets)
-            data = cursor.data(front)
-            if data is None:
-                first = max(front.first_offset, offset)
-                reports.append(_report(folder, place, cursor.position, front.octets, first, front.next_offset))
-                continue
+    kept: OpenSegment | None = None
+    segment, cursor, expected = _opened(folder, place, lambda point: point.offset <= offset)
+    octets = 0
+    for front in _fronts(folder, place, cursor, expected, offset, reports):
+        if front.next_offset <= offset or front.kind == GAP:
+            continue
+        may_stay = stored and _may_stay(front)
+        cost = front.octets // STORED_PART if may_stay else front.octets
+        if runs and octets + cost > octets_max:
+            break
+        direct = front.data_octets >= DIRECT_OCTETS
+        cursor.piece = FRONT_PIECE_OCTETS if direct else max(octets_max - octets, front.octets)
+        data = cursor.data(front)
+        if data is None:
+            first = max(front.first_offset, offset)
+            reports.append(_report(folder, place, cursor.position, front.octets, first, front.next_offset))
+            continue
+        position = cursor.position + front.front_octets
+        if may_stay and segment.read_now(position + front.data_octets - 1, memoryview(bytearray(1))):
+            runs.append(StoredEntries.found(front, place.first_offset, position))
+            kept = segment
+        else:
             runs.append(decode_chunk(front, data))
-            octets += front.octets
-            # The next one is likely to be as large: then it would be read once more.
-            if octets + front.octets > octets_max:
-                break
-    return Read(runs, runs[-1].first_seq + runs[-1].count if runs else place.stop_offset, reports)
+            cost = front.octets
+        octets += cost
+        # The next one is likely to be as large: then it would be read once more.
+        if octets + cost > octets_max:
+            break
+    next_offset = runs[-1].first_seq + runs[-1].count if runs else place.stop_offset
+    return Read(runs, next_offset, reports, kept)
+
+
+def _may_stay(front: "Front") -> bool:
+    """Tell whether the data of a chunk may stay on disk until they are sent: as they are, and in one frame."""
+    return (
+        front.kind == ENTRIES
+        and front.data_octets >= STORED_OCTETS_MIN
+        and (front.data_octets <= ENTRIES_OCTETS_MAX or front.entries == 1)
+    )
+
+
+class Rest(NamedTuple):
+    """Octets of a chunk from some place on, and its segment; None if the chunk is damaged by now: who reads it again
+    tells of that.
+    """
+
+    octets: bytes | None
+    segment: OpenSegment
+
+
+def read_rest(folder: "Folder", chunk: StoredEntries, at: int) -> Rest:
+    """Read what the system does not have in memory any more. Raises DiskError."""
+    segment = OpenSegment(folder.disk, chunk.segment)
+    data = Sectors(folder.disk, segment.file).read(chunk.position, chunk.octets)
+    return Rest(data[at:] if crc32(data) == chunk.crc else None, segment)
 
 
 def find_offset(folder: "Folder", place: "Place", timestamp_ms: int) -> int:
@@ -69,24 +115,21 @@ def find_offset(folder: "Folder", place: "Place", timestamp_ms: int) -> int:
 
     Raises DiskError.
     """
-    with _opened(folder, place, lambda point: point.timestamp_ms < timestamp_ms) as (cursor, expected):
-        for front in _fronts(folder, place, cursor, expected, place.stop_offset, []):
-            if front.timestamp_ms >= timestamp_ms:
-                return front.first_offset
+    _, cursor, expected = _opened(folder, place, lambda point: point.timestamp_ms < timestamp_ms)
+    for front in _fronts(folder, place, cursor, expected, place.stop_offset, []):
+        if front.timestamp_ms >= timestamp_ms:
+            return front.first_offset
     return place.stop_offset
 
 
-@contextmanager
-def _opened(folder: "Folder", place: "Place", wanted: "Callable[[Point], bool]") -> "Iterator[tuple[Cursor, int]]":
-    """Open a segment at the last place that is wanted, and give a cursor and the offset there."""
+def _opened(folder: "Folder", place: "Place", wanted: "Callable[[Point], bool]") -> tuple[OpenSegment, Cursor, int]:
+    """Open a segment, and return it with a cursor at the last place that is wanted, and the offset there."""
     disk = folder.disk
-    file = disk.open(segment_name(place.first_offset))
-    try:
-        index = Index.read(disk, folder.point_seed(place.first_offset), place.first_offset)
-        _, point = index.last(lambda point: point.position < place.octets and wanted(point))
-        yield Cursor(Sectors(disk, file).read, folder.seed, point.position, place.octets, SEEK_OCTETS), point.offset
-    finally:
-        disk.close(file)
+    segment = OpenSegment(disk, place.first_offset)
+    index = Index.read(disk, folder.point_seed(place.first_offset), place.first_offset)
+    _, point = index.last(lambda point: point.position < place.octets and wanted(point))
+    read = Sectors(disk, segment.file).read
+    return segment, Cursor(read, folder.seed, point.position, place.octets, SEEK_OCTETS), point.offset
 
 
 def _fronts(

@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pybroker.store.disk import DiskError
-from pybroker.store.streams.chunk_log import ChunkLog
+from pybroker.store.streams.chunk_log import ChunkLog, Found
 from pybroker.store.streams.format import segment_name
-from pybroker.store.streams.reader import Read, find_offset, read_runs
+from pybroker.store.streams.reader import Read, Rest, find_offset, read_rest, read_runs
 from pybroker.store.streams.recovery import Recovered
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pybroker.store.disk import Disk
     from pybroker.store.streams.format import Chunk
     from pybroker.store.streams.segments import Place
+    from pybroker.store.streams.stored_entries import StoredEntries
     from pybroker.store.streams.writer import Removed, Written
     from pybroker.store.worker import Worker
 
@@ -138,33 +139,51 @@ class StreamLog(ChunkLog):
         They are chunks as they were written, so each read gives the same. `done` gets at least one, none at the end, or
         a DiskError. Their `arrived_ms` is wall time.
         """
+
+        def read(found: Found | BaseException) -> None:
+            done(found if isinstance(found, BaseException) else found.runs)
+
+        self._read(offset, octets_max, read, stored=False)
+
+    def read_stored(self, offset: int, octets_max: int, done: "Callable[[Found | BaseException], None]") -> None:
+        """Do as `read`, but large chunks of entries that are sound stay where they are."""
+        self._read(offset, octets_max, done, stored=True)
+
+    def _read(
+        self, offset: int, octets_max: int, done: "Callable[[Found | BaseException], None]", *, stored: bool
+    ) -> None:
         offset = max(offset, self.first_offset)
         if self._deleted or offset >= self.next_offset:
-            self._reader.submit(list, done)
+            self._reader.submit(lambda: Found([], None), done)
             return
         place = self._segments.place(self._segments.holding(offset), self.next_offset)
-        job = partial(read_runs, self._folder, place, offset, octets_max)
-        self._reader.submit(job, partial(self._was_read, place, offset, octets_max, done))
+        job = partial(read_runs, self._folder, place, offset, octets_max, stored=stored)
+        again = partial(self._read, octets_max=octets_max, done=done, stored=stored)
+        self._reader.submit(job, partial(self._was_read, place, offset, again, done))
 
     def _was_read(
         self,
         place: "Place",
         offset: int,
-        octets_max: int,
-        done: "Callable[[list[Run] | BaseException], None]",
+        again: "Callable[[int], None]",
+        done: "Callable[[Found | BaseException], None]",
         result: Read | BaseException,
     ) -> None:
         if isinstance(result, DiskError) and result.missing:
-            self._again(place, offset, lambda onward: self.read(onward, octets_max, done))
+            self._again(place, offset, again)
         elif isinstance(result, BaseException):
             done(result)
         else:
             for report in result.reports:
                 self._tell(report)
             if result.runs:
-                done(result.runs)
+                done(Found(result.runs, result.segment))
             else:
-                self.read(result.next_offset, octets_max, done)
+                again(result.next_offset)
+
+    def read_rest(self, chunk: "StoredEntries", at: int, done: "Callable[[Rest | BaseException], None]") -> None:
+        """Give the entries of a chunk that stayed where it was, from the octet `at` on; None of them is damage."""
+        self._reader.submit(partial(read_rest, self._folder, chunk, at), done)
 
     def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]") -> None:
         """Find the first chunk that is not older.

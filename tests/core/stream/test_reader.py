@@ -19,7 +19,7 @@ from tests.entries import batch, entries, entries_run
 class Sink:
     """A consumer that takes everything, as far as it has credit."""
 
-    takes_chunks = False
+    takes_chunks = takes_stored = False
 
     cancelled = False
     unacked = 0

@@ -7,6 +7,9 @@ import pytest
 from pybroker.core.stream import shared_reads as module
 from pybroker.core.stream.shared_reads import SharedReads
 from pybroker.store.disk import DiskError
+from pybroker.store.streams.chunk_log import Found
+from pybroker.store.streams.format import ENTRIES, Front
+from pybroker.store.streams.stored_entries import STORED_OCTETS, StoredEntries
 from tests.entries import entries_run
 
 
@@ -19,6 +22,9 @@ class Files:
     def read(self, offset, octets_max, done):
         self.asked.append((offset, done))
 
+    def read_stored(self, offset, octets_max, done):
+        self.asked.append((offset, done))
+
     def answer(self, found):
         asked, self.asked = self.asked, []
         for _, done in asked:
@@ -29,6 +35,7 @@ class Stream:
     def __init__(self, stream_id=1, readers=2):
         self.id = stream_id
         self.files = Files()
+        self.deleted = False
         self.readers = dict.fromkeys(range(readers))
 
 
@@ -39,9 +46,9 @@ def shared():
 
 @pytest.fixture
 def read(shared):
-    def read(stream, offset):
+    def read(stream, offset, **options):
         found = []
-        shared.read(stream, offset, 1_000, found.append)
+        shared.read(stream, offset, 1_000, found.append, **options)
         return found
 
     return read
@@ -87,3 +94,70 @@ def test_the_longest_unused_go(shared, read, monkeypatch):
     for offset in (0, 2, 1):
         read(stream, offset)
     assert [offset for offset, _ in stream.files.asked] == [1]
+
+
+class Segment:
+    """One that is open."""
+
+    def __init__(self, first_offset=0):
+        self.first_offset = first_offset
+
+
+def stored(offset=5, octets=1_000):
+    return StoredEntries.found(Front(octets + 80, ENTRIES, octets, 7, False, 0, offset, 1, 9, 1), 0, 64)
+
+
+def test_what_stays_in_the_files_is_known_also_for_a_single_reader(shared, read):
+    stream, chunk, segment = Stream(readers=1), stored(), Segment()
+    got = read(stream, 5, stored=True)
+    assert shared.segment(stream, chunk) is None
+    stream.files.answer(Found([chunk], segment))
+    assert got == read(stream, 5, stored=True) == [[chunk]]
+    assert (shared.octets, shared.segment(stream, chunk), stream.files.asked) == (STORED_OCTETS, segment, [])
+    # Others get octets.
+    read(stream, 5)
+    assert len(stream.files.asked) == 1
+
+
+def test_of_runs_in_memory_a_single_reader_leaves_nothing(shared, read):
+    stream = Stream(readers=1)
+    read(stream, 5, stored=True)
+    stream.files.answer(Found([stored(), entries_run(6, b"a")], Segment()))
+    assert shared.octets == 0
+
+
+def test_a_read_for_what_may_stay_that_fails_is_told(shared, read):
+    stream, error = Stream(), DiskError("read", "x", errno.EIO)
+    got = read(stream, 5, stored=True)
+    stream.files.answer(error)
+    assert (got, shared.octets) == ([error], 0)
+
+
+def test_a_stream_is_forgotten(shared, read):
+    streams = [Stream(1), Stream(2)]
+    for stream in streams:
+        read(stream, 5, stored=True)
+        stream.files.answer(Found([stored()], Segment()))
+    shared.forget(streams[0])
+    assert shared.octets == STORED_OCTETS
+    assert [shared.segment(stream, stored()) is None for stream in streams] == [True, False]
+    shared.clear()
+    assert (shared.octets, shared.segment(streams[1], stored())) == (0, None)
+    read(streams[0], 5, stored=True)
+    streams[0].deleted = True
+    streams[0].files.answer(Found([stored()], Segment()))
+    assert (shared.octets, shared.segment(streams[0], stored())) == (0, None)
+
+
+def test_few_segments_are_open(shared, monkeypatch):
+    monkeypatch.setattr(module, "SEGMENTS_MAX", 2)
+    stream, segments = Stream(), [Segment(first) for first in range(3)]
+    chunks = [stored() for _ in segments]
+    for chunk, segment in zip(chunks, segments, strict=True):
+        chunk.segment = segment.first_offset
+        shared.keep_open(stream, segment)
+        shared.segment(stream, chunks[0])
+    assert [shared.segment(stream, chunk) for chunk in chunks] == [segments[0], None, segments[2]]
+    # A second one for the same is not needed.
+    shared.keep_open(stream, Segment(0))
+    assert shared.segment(stream, chunks[0]) is segments[0]

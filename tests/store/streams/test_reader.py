@@ -4,8 +4,9 @@ import pytest
 
 from pybroker.run import RunAttributes
 from pybroker.store.streams.format import Chunk, index_name, segment_name
-from pybroker.store.streams.reader import find_offset, read_runs
+from pybroker.store.streams.reader import find_offset, read_rest, read_runs
 from pybroker.store.streams.segments import Place
+from pybroker.store.streams.stored_entries import StoredEntries
 from tests.entries import entries_run
 from tests.store.faulty_disk import FaultyDisk
 from tests.store.records import run_of
@@ -130,3 +131,72 @@ def test_the_first_chunk_that_is_not_older(life):
         first = next(at for at in range(0, MESSAGES, 5) if timestamp(at) >= wanted)
         assert find_offset(life.log._folder, place(life), wanted) == first
     assert find_offset(life.log._folder, place(life), timestamp(MESSAGES)) == MESSAGES
+
+
+# -- entries that stay in the segment ----------------------------------------------------------------------------------
+
+
+def octets_of(life, chunk):
+    buffer = memoryview(bytearray(chunk.octets))
+    file = life.folder.open(segment_name(chunk.segment))
+    octets = life.folder.read_now(file, chunk.position, buffer)
+    life.folder.close(file)
+    return bytes(buffer[:octets])
+
+
+def test_large_chunks_of_entries_may_stay_in_the_segment(life, monkeypatch):
+    monkeypatch.setattr("pybroker.store.streams.reader.STORED_OCTETS_MIN", 300)
+    plain = read_runs(life.log._folder, place(life), 0, 1 << 20).runs
+    found = read_runs(life.log._folder, place(life), 0, 1 << 20, stored=True)
+    stay = {run.first_seq: run for run in found.runs if isinstance(run, StoredEntries)}
+    assert stay.keys() == {run.first_seq for run in plain if hasattr(run, "entries") and run.octets >= 300} != set()
+    for one, other in zip(found.runs, plain, strict=True):
+        assert (one.first_seq, one.count, one.octets, one.arrived_ms) == (
+            other.first_seq,
+            other.count,
+            other.octets,
+            other.arrived_ms,
+        )
+        if one.first_seq in stay:
+            assert (one.head, octets_of(life, one), one.blocks) == (other.head, other.data, [])
+    assert found.segment.first_offset == 0
+    assert found.next_offset == MESSAGES
+
+
+def test_more_of_what_stays_is_read_at_a_time(life, monkeypatch):
+    monkeypatch.setattr("pybroker.store.streams.reader.STORED_OCTETS_MIN", 0)
+    monkeypatch.setattr("tests.store.streams.lives.ENTRIES_EVERY", 1)
+    life.fill(180, 5, segment_octets=1 << 20)
+    counts = [
+        len(read_runs(life.log._folder, place(life), MESSAGES, 20_000, stored=stored).runs) for stored in (False, True)
+    ]
+    assert counts[0] < counts[1]
+
+
+def test_nothing_stays_that_the_system_does_not_keep_in_memory(life, monkeypatch):
+    monkeypatch.setattr("pybroker.store.streams.reader.STORED_OCTETS_MIN", 0)
+    life.disk.power.forgetful = True
+    found = read_runs(life.log._folder, place(life), 0, 1 << 20, stored=True)
+    assert contents(found.runs) == expected(0, MESSAGES)
+    assert found.segment is None
+
+
+def test_damage_does_not_stay(life, monkeypatch):
+    monkeypatch.setattr("pybroker.store.streams.reader.STORED_OCTETS_MIN", 0)
+    chunks = read_runs(life.log._folder, place(life), 0, 1 << 20, stored=True).runs
+    chunk = next(run for run in chunks if isinstance(run, StoredEntries))
+    life.folder.files[segment_name(0)].seen[chunk.position + 2] ^= 1
+    found = read_runs(life.log._folder, place(life), 0, 1 << 20, stored=True)
+    assert chunk.first_seq not in [run.first_seq for run in found.runs]
+    assert len(found.reports) == 1
+    # One that was found sound before is checked when it is read from the disk again.
+    assert read_rest(life.log._folder, chunk, 3).octets is None
+
+
+def test_the_rest_of_a_chunk_is_read_from_any_octet_on(life, monkeypatch):
+    monkeypatch.setattr("pybroker.store.streams.reader.STORED_OCTETS_MIN", 0)
+    chunks = read_runs(life.log._folder, place(life), 0, 1 << 20, stored=True).runs
+    for chunk in chunks:
+        if isinstance(chunk, StoredEntries):
+            rest = read_rest(life.log._folder, chunk, 3)
+            assert (rest.octets, rest.segment.first_offset) == (octets_of(life, chunk)[3:], chunk.segment)

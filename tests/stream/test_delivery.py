@@ -1,0 +1,196 @@
+"""Chunks that are in the files leave slice by slice, and are read again where the system has lost them."""
+
+import errno
+
+import pytest
+
+from pybroker.core.peer.slice_buffers import SliceBuffers
+from pybroker.store.streams.recovery import recover
+from pybroker.store.streams.stream_log import StreamLog
+from pybroker.stream.delivery import Delivery
+from pybroker.wire.stream import commands
+from pybroker.wire.stream.codes import Key
+from tests.inline_worker import InlineWorker
+from tests.store.faulty_disk import FaultyDisk
+from tests.stream_peer import StreamPeer
+
+SLICE = 1_000
+# Of several slices, of one, and one that is too small to stay in the files.
+CHUNKS = [[b"%04d" % number + bytes(90) for number in range(30)], [b"x" * 700], [b"y"]]
+
+
+class Files:
+    """The files of stream `s`, which are asked when the test says so."""
+
+    def __init__(self, world):
+        self.disk, self.worker, self.reader = FaultyDisk(), InlineWorker(), InlineWorker()
+        self.stream = world.vhost.queues["s"]
+        self.stream.use_files(StreamLog(self.disk, self.worker, self.reader, recover(self.disk, self.stream.id)))
+        self.world = world
+
+    def run(self):
+        """Have everything read that anybody wants."""
+        while len(self.reader):
+            self.reader.step()
+            self.world.run()
+
+    @property
+    def segment(self):
+        """Return the octets of the only segment."""
+        (folder,) = self.disk.folders["streams"].folders.values()
+        (segment,) = [file for name, file in folder.files.items() if name.endswith(".log")]
+        return segment
+
+
+@pytest.fixture
+def files(world, peer, monkeypatch):
+    monkeypatch.setattr("pybroker.core.peer.slice_buffers.SLICE_OCTETS", SLICE)
+    monkeypatch.setattr("pybroker.store.streams.reader.STORED_OCTETS_MIN", 500)
+    files = Files(world)
+    peer.declare()
+    for bodies in CHUNKS:
+        peer.publish(*bodies, first_id=files.stream.next_offset + 1)
+    world.broker.streams.move(files.stream)
+    files.worker.run()
+    files.stream.pieces.forget(files.stream.files.next_offset)
+    assert files.stream.files.next_offset == 32
+    peer.inbox.clear()
+    return files
+
+
+def deliveries(peer):
+    return [part for part in peer.session.outbox if isinstance(part, Delivery)]
+
+
+def test_chunks_come_as_they_were_published(peer, files):
+    peer.subscribe()
+    files.run()
+    assert [chunk.bodies for chunk in peer.chunks()] == CHUNKS
+    assert (peer.session.send_pend, peer.session.output_left, peer.session.outbox) == (0, False, [])
+    # The next one is told by the system's memory alone.
+    other = StreamPeer(peer.world)
+    files.stream.readers.clear()
+    other.subscribe()
+    files.run()
+    assert [chunk.bodies for chunk in other.chunks()] == CHUNKS
+
+
+def test_a_peer_that_takes_nothing_has_one_slice_in_memory(world, peer, files):
+    peer.subscribe()
+    files.reader.run()
+    world.broker.pump()
+    session = peer.session
+    parts = session.pop_output()
+    assert sum(map(len, parts)) <= SLICE + 100
+    assert (session.unsent_octets, session.output_left) == (sum(map(len, parts)), True)
+    assert session.send_pend > 2_000
+    for part in parts:
+        peer.read(bytes(part))
+    session.output_sent(0)
+    session.mark_dirty()
+    world.run()
+    files.run()
+    assert [chunk.bodies for chunk in peer.chunks()] == CHUNKS
+
+
+def test_room_is_given_back_when_a_slice_is_sent(world, peer, files, monkeypatch):
+    lent = []
+    monkeypatch.setattr(SliceBuffers, "borrow", lambda self: lent.append(1) or memoryview(bytearray(SLICE)))
+    monkeypatch.setattr(SliceBuffers, "give_back", lambda self, buffer: lent.pop())
+    peer.subscribe()
+    files.run()
+    assert (len(peer.chunks()), lent) == (3, [])
+
+
+def test_what_the_system_has_lost_is_read_from_the_disk(world, peer, files):
+    peer.subscribe()
+    files.reader.step()  # found sound, and in memory
+    files.disk.power.forgetful = True
+    world.run()
+    assert deliveries(peer)
+    assert peer.chunks() == []
+    # An answer waits behind it.
+    peer.session.mark_dirty()
+    world.run()
+    peer.send_octets(bytes.fromhex("0000000400170001"))
+    files.run()
+    assert [chunk.bodies for chunk in peer.chunks()] == CHUNKS
+
+
+def test_the_rest_of_a_chunk_is_lost_by_the_system(world, peer, files):
+    peer.subscribe()
+    files.reader.step()
+    world.broker.pump()
+    session = peer.session
+    peer.read(b"".join(session.pop_output()))
+    session.output_sent(0)
+    files.disk.power.forgetful = True
+    session.mark_dirty()
+    world.run()
+    files.disk.power.forgetful = False
+    session.mark_dirty()
+    world.run()  # it is asked for already
+    files.run()
+    assert [chunk.bodies for chunk in peer.chunks()] == CHUNKS
+
+
+def test_a_disk_that_cannot_read_is_tried_again(world, peer, files):
+    peer.subscribe()
+    files.reader.step()
+    files.disk.power.forgetful = True
+    world.run()
+    files.disk.power.next_failures["read_at"] = [errno.EMFILE]
+    files.run()
+    assert peer.chunks() == []
+    world.advance(1_000)
+    files.run()
+    assert [chunk.bodies for chunk in peer.chunks()] == CHUNKS
+
+
+def test_a_chunk_that_is_damaged_by_now_ends_the_connection_and_is_passed_over_by_others(world, peer, files):
+    peer.subscribe()
+    files.reader.step()
+    files.disk.power.forgetful = True
+    world.run()
+    files.segment.seen[500] ^= 1
+    files.run()
+    assert (peer.session.finished, peer.session.close_now) == (True, True)
+    peer.disconnect()
+    other = StreamPeer(world)
+    other.subscribe()
+    files.run()
+    assert [chunk.bodies for chunk in other.chunks()] == CHUNKS[1:]
+
+
+def test_a_stream_that_is_deleted_is_read_to_the_end_of_its_chunks(world, peer, files):
+    other = StreamPeer(world)
+    peer.subscribe()
+    files.reader.step()
+    world.broker.pump()
+    peer.read(b"".join(peer.session.pop_output()))
+    peer.session.output_sent(0)
+    assert deliveries(peer)
+    other.send(commands.DeleteStream(9, "s"))
+    peer.session.mark_dirty()
+    world.run()
+    assert [chunk.bodies for chunk in peer.chunks()] == CHUNKS
+    assert [each.key for each in peer.inbox] == [Key.METADATA_UPDATE]
+
+
+def test_a_peer_that_leaves_is_not_waited_for(world, peer, files):
+    peer.subscribe()
+    files.reader.step()
+    files.disk.power.forgetful = True
+    world.run()
+    peer.disconnect()
+    files.run()
+    assert peer.session.outbox == []
+
+
+def test_a_peer_of_small_frames_gets_parts(world, files):
+    small = StreamPeer(world, frame_octets_max=1_000)
+    small.subscribe()
+    files.run()
+    chunks = small.chunks()
+    assert len(chunks) > 3
+    assert [body for chunk in chunks for body in chunk.bodies] == [body for bodies in CHUNKS for body in bodies]
