@@ -45,9 +45,13 @@ class Folder(NamedTuple):
         """Return the first octets of a segment."""
         return Header(self.log_id, self.stream_id, first_offset, last_seq, timestamp_ms).encode()
 
-    def write_meta(self, floor: int, *, deleted: bool = False) -> None:
-        """Have the floor on disk when this returns. Raises DiskError."""
-        header = Header(self.log_id, self.stream_id, floor, flags=DELETED if deleted else 0)
+    def write_meta(self, floor: int, newest: int | None = None, *, deleted: bool = False) -> None:
+        """Have the floor on disk when this returns, and where the newest segment with messages begins.
+
+        A start that does not find this segment tells of the loss. Raises DiskError.
+        """
+        noted = 0 if newest is None else newest + 1
+        header = Header(self.log_id, self.stream_id, floor, noted, flags=DELETED if deleted else 0)
         self.disk.write_file(META_NAME, header.encode(META_MAGIC))
 
     def unlink(self, first_offset: int) -> None:
@@ -80,6 +84,20 @@ def open_folder(log: "Disk", stream_id: int) -> "Disk":
     if found is not None and META_NAME in found.names():  # written when the name of the folder was on disk
         return found
     return log.below(STREAMS).below(folder_name(stream_id))
+
+
+def set_folder_aside(log: "Disk", stream_id: int) -> str:
+    """Move a stream's folder, or what is there instead, into quarantine; return its new place. Raises DiskError."""
+    streams, name = log.below(STREAMS), folder_name(stream_id)
+    aside = streams.below(QUARANTINE)
+    number, taken = 1, {*aside.folder_names(), *aside.names()}
+    while f"{name}.{number}" in taken:
+        number += 1
+    place = f"{QUARANTINE}/{name}.{number}"
+    streams.rename(name, place)
+    aside.sync_folder()
+    streams.sync_folder()
+    return f"{STREAMS}/{place}"
 
 
 def remove_stream(log: "Disk", stream_id: int) -> None:

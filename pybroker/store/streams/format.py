@@ -101,7 +101,10 @@ class Chunk(NamedTuple):
 
 
 class Header(NamedTuple):
-    """The first octets of a segment, or all of `meta`. `last_seq` and `timestamp_ms` are of the chunk before, or 0."""
+    """The first octets of a segment, or all of `meta`. `last_seq` and `timestamp_ms` are of the chunk before, or 0.
+
+    In `meta` the place of `last_seq` has the first offset of the newest segment with messages, plus 1; 0: not known.
+    """
 
     log_id: int
     stream_id: int
@@ -109,6 +112,11 @@ class Header(NamedTuple):
     last_seq: int = 0
     timestamp_ms: int = 0
     flags: int = 0
+
+    @property
+    def newest(self) -> int | None:
+        """Return where the newest segment begins, of `meta`."""
+        return self.last_seq - 1 if self.last_seq else None
 
     def encode(self, magic: bytes = SEGMENT_MAGIC) -> bytes:
         """Return the octets."""

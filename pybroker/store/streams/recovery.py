@@ -22,7 +22,7 @@ from pybroker.store.streams.format import (
 )
 from pybroker.store.streams.index import Index
 from pybroker.store.streams.segments import Segments
-from pybroker.store.streams.tail import Tail, scan_tail
+from pybroker.store.streams.tail import Tail, lost, scan_tail
 from pybroker.store.streams.writer import Writer, Written, write_index
 
 if TYPE_CHECKING:
@@ -51,23 +51,27 @@ class _Recovery:
         self._reports: list[str] = []
         self._cut = ""
         self._floor = 0
+        self._noted: int | None = None  # the newest segment, as meta has it
 
     def run(self) -> Recovered:
         folder = self._open()
         floor = self._floor
         firsts = first_offsets(self._disk)
+        stop = self._missing(folder, firsts)
         tail = self._newest(folder, firsts)
         if len(firsts) > 1 and firsts[1] <= floor:
             while len(firsts) > 1 and firsts[1] <= floor:
                 folder.unlink(firsts.pop(0))  # of a removal that was not finished
             self._disk.sync_folder()
-        tidy(self._disk, firsts)
+        tidy(self._disk, firsts if self._noted is None else [*firsts, self._noted])
         if tail is None:
             floor = self._floor
             if floor:
                 self._report(f"no segment is left, and there were messages up to offset {floor}")
-            writer = Writer(folder, None, floor, floor, 0, 0)
+            writer = Writer(folder, None, floor, floor, 0, 0, self._noted)
             return Recovered(writer, Segments(), floor, self._reports, self._cut)
+        if tail.next_offset < stop:
+            tail.next_offset, tail.lost_end = stop, True
         segments = Segments()
         for first in firsts[:-1]:
             segments.put(self._older(folder, first))
@@ -75,7 +79,8 @@ class _Recovery:
         if not tail.complete:
             write_index(folder, tail.active, tail.next_offset, tail.timestamp_ms)
         active = None if tail.lost_end else tail.active
-        writer = Writer(folder, active, floor, tail.next_offset, tail.last_seq, tail.timestamp_ms)
+        numbers = tail.next_offset, tail.last_seq, tail.timestamp_ms
+        writer = Writer(folder, active, floor, *numbers, self._noted)
         return Recovered(writer, segments, tail.last_chunk_offset, self._reports, self._cut)
 
     # -- the folder ----------------------------------------------------------------------------------------------------
@@ -86,6 +91,7 @@ class _Recovery:
         meta = self._meta() if META_NAME in names else None
         if meta is not None and not meta.flags & DELETED:
             self._floor = meta.first_offset
+            self._noted = meta.newest
             return Folder.of(self._disk, self._stream_id, meta.log_id)
         if meta is not None:
             remove_files(self._disk)
@@ -135,13 +141,29 @@ class _Recovery:
 
     # -- segments ------------------------------------------------------------------------------------------------------
 
+    def _missing(self, folder: Folder, firsts: list[int]) -> int:
+        """Report the newest segment if it is missing; return the offset at which the stream goes on, or behind it.
+
+        Each start does so until there is a new one.
+        """
+        noted = self._noted
+        if noted is None or noted < self._floor or (firsts and firsts[-1] >= noted):
+            return self._floor
+        synced = Index.read(self._disk, folder.point_seed(noted), noted).synced()
+        stop = max(noted, synced.offset) if synced is not None else noted
+        what = lost(noted, stop) if stop > noted else "all messages in it are lost"
+        self._report(f"{segment_name(noted)} is missing: {what}")
+        if not firsts:
+            self._floor = stop
+        return stop
+
     def _newest(self, folder: Folder, firsts: list[int]) -> Tail | None:
         """Return what was found in the newest segment, without those behind it in which there is nothing."""
         while firsts:
             first = firsts[-1]
             tail = scan_tail(folder, first)
             if tail.next_offset > first or (tail.sound and (len(firsts) == 1 or first <= self._floor)):
-                tail.reach(self._floor)
+                tail.reach(max(self._floor, self._noted if self._noted is not None and self._noted > first else 0))
                 for report in tail.reports:
                     self._report(f"{segment_name(first)}, {report}")
                 if tail.torn:
@@ -154,7 +176,9 @@ class _Recovery:
             if len(firsts) == 1 and first > self._floor:
                 # An empty one, to which no message was written before its header was damaged: offsets go on.
                 self._floor = first
-                folder.write_meta(first)
+                folder.write_meta(first, self._noted)
+            if first == self._noted:
+                self._report(f"{segment_name(first)} is unreadable{set_aside(self._disk, segment_name(first))}")
             # Else its first write was not finished. Offsets come again, so its name must be gone for good.
             folder.unlink(first)
             self._disk.sync_folder()

@@ -76,12 +76,30 @@ class Active:
 class Writer:
     """The end of a stream: `next_offset`, `last_seq` and `timestamp_ms` as StreamLog has them; `active` may be None."""
 
-    __slots__ = ("_broken", "_unsynced", "active", "floor", "folder", "last_seq", "next_offset", "timestamp_ms")
+    __slots__ = (
+        "_broken",
+        "_newest",
+        "_unsynced",
+        "active",
+        "floor",
+        "folder",
+        "last_seq",
+        "next_offset",
+        "timestamp_ms",
+    )
 
     def __init__(
-        self, folder: Folder, active: Active | None, floor: int, next_offset: int, last_seq: int, timestamp_ms: int
+        self,
+        folder: Folder,
+        active: Active | None,
+        floor: int,
+        next_offset: int,
+        last_seq: int,
+        timestamp_ms: int,
+        newest: int | None = None,
     ) -> None:
         self.folder = folder
+        self._newest = newest  # the segment that its meta speaks of
         self.active = active
         self._broken = active is None  # what a write left that failed is still there
         self._unsynced = False  # segments were removed that may come back
@@ -119,7 +137,16 @@ class Writer:
             written.append(Written(active.first_offset, active.end, active.first_ms, timestamp_ms))
         self.active, self._broken = active, False
         self.next_offset, self.last_seq, self.timestamp_ms = next_offset, last_seq, timestamp_ms
+        if active is not None:
+            self.note(active.first_offset)
         return written
+
+    def note(self, newest: int | None) -> None:
+        """Have it on disk which segment is the newest one with messages; it may fail, and is tried again."""
+        if newest != self._newest:
+            with suppress(DiskError):
+                self.folder.write_meta(self.floor, newest)
+                self._newest = newest
 
     def _discard(self, active: Active | None) -> None:
         """Remove what a failed write may have begun; gone from disk when this returns, since offsets come again.
@@ -224,7 +251,7 @@ class Writer:
                 self._sync_folder()
             while floor > self.floor and (exact or len(segments) - gone > 1):
                 try:
-                    self.folder.write_meta(floor)
+                    self.folder.write_meta(floor, self._newest)
                 except DiskError as error:
                     if not error.full or gone == len(segments):
                         raise

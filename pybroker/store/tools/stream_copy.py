@@ -132,7 +132,7 @@ class StreamCopy:
             yield empty
             end = first_offset_of(empty.name)
         floor = meta.first_offset if end is None else min(meta.first_offset, end)
-        yield _given(stream_id, META_NAME, meta._replace(first_offset=floor).encode(META_MAGIC))
+        yield _given(stream_id, META_NAME, meta._replace(first_offset=floor, last_seq=0).encode(META_MAGIC))
 
     def _segment(self, folder: Folder, first: int, file: int, *, newest: bool, whole: bool) -> "_Segment":
         """Return a segment that is open, all of it if it is known that nothing in it is too new."""

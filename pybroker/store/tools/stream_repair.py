@@ -50,6 +50,7 @@ def repair_streams(log: "Disk") -> "Generator[tuple[int, int], None, list[str]]"
             told = _repaired(folder, first, stop)
             done += [f"stream {stream_id} is damaged: {segment_name(first)}, {text}" for text in told]
             yield number, len(streams)
+        found.writer.note(firsts[-1] if firsts else None)  # one that is missing was told of
         recover(log, stream_id)  # which makes indexes again
     return done
 

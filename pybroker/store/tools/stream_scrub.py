@@ -72,6 +72,8 @@ class _Stream:
             return
         if not firsts and meta.first_offset:
             scrub.damage.append(f"{self._name}: no segment is left")
+        elif meta.newest is not None and (not firsts or firsts[-1] < meta.newest):
+            scrub.damage.append(f"{self._name}/{segment_name(meta.newest)} is missing")
         done = 0
         for number, first in enumerate(firsts, 1):
             stop = firsts[number] if number < len(firsts) else None

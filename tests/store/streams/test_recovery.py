@@ -126,11 +126,54 @@ def test_a_stream_of_which_no_segment_is_left_goes_on_at_its_floor():
         life.folder.unlink(name)
     again = Life(life.disk)
     assert again.log.reports == [
-        "stream 7 is damaged: no segment is left, and there were messages up to offset 20",
+        "stream 7 is damaged: 00000000000000000025.log is missing: messages 25 to 44 are lost",
+        "stream 7 is damaged: no segment is left, and there were messages up to offset 45",
     ]
-    assert (again.log.first_offset, again.log.next_offset) == (20, 20)
-    again.fill(30)
-    assert again.read() == expected(20, again.log.next_offset)
+    assert (again.log.first_offset, again.log.next_offset) == (45, 45)
+    again.fill(75)
+    assert again.read() == expected(45, 75)
+    assert Life(life.disk).log.reports == []
+
+
+@pytest.mark.parametrize("has_index", [False, True])
+def test_a_newest_segment_that_is_missing_is_reported_until_there_is_another(has_index):
+    life = filled(90)
+    newest = life.log._segments.firsts[-1]
+    life.folder.unlink(segment_name(newest))
+    if not has_index:
+        life.folder.unlink(index_name(newest))
+    what = f"messages {newest} to 89 are lost" if has_index else "all messages in it are lost"
+    for _ in range(2):
+        again = Life(life.disk)
+        assert again.log.reports == [f"stream 7 is damaged: {segment_name(newest)} is missing: {what}"]
+        assert again.log.next_offset == (90 if has_index else newest)
+    again.append(10)
+    assert Life(life.disk).log.reports == []
+    assert len(again.read()) == newest + 10
+
+
+def test_segments_that_are_missing_before_the_newest_one_are_told_of_with_it():
+    life = filled(90)
+    *_, before, newest = life.log._segments.firsts
+    for first in (before, newest):
+        life.folder.unlink(segment_name(first))
+    reports = Life(life.disk).log.reports
+    assert reports[0] == f"stream 7 is damaged: {segment_name(newest)} is missing: messages {newest} to 89 are lost"
+    assert reports[1].endswith(f"its end is missing: messages {before} to {newest - 1} are lost")
+
+
+def test_a_newest_segment_in_which_nothing_is_sound_is_kept_aside():
+    life = filled(90)
+    newest = life.log._segments.firsts[-1]
+    life.folder.unlink(index_name(newest))
+    for at in range(0, life.folder.size_of(segment_name(newest)), 10):
+        life.folder.flip(segment_name(newest), 8 * at)
+    again = Life(life.disk)
+    assert again.log.reports == [
+        f"stream 7 is damaged: {segment_name(newest)} is unreadable, kept as {QUARANTINE}/{segment_name(newest)}"
+    ]
+    again.append(10)
+    assert (Life(life.disk).log.reports, len(again.read())) == ([], newest + 10)
 
 
 def test_an_empty_segment_keeps_the_numbers():

@@ -185,8 +185,9 @@ def test_a_floor_is_written_where_segments_make_room():
     life = Life(FaultyDisk())
     life.fill(90, 5, segment_octets=1_500)
     life.disk.fail_next("write_at", errno.ENOSPC, 2)
+    before = life.disk.power.counts["rename"]
     assert life.ask("truncate", 50) is None
-    assert life.disk.power.counts["rename"] == 2  # once when the stream was made
+    assert life.disk.power.counts["rename"] == before + 1
     assert Life(life.disk).log.first_offset == 50
 
 

@@ -9,7 +9,7 @@ from pybroker.store.tools.scrub import Scrub
 from pybroker.store.tools.stream_scrub import scrub_streams
 from tests.store.data_folder import done
 from tests.store.faulty_disk import FaultyDisk
-from tests.store.streams.lives import Life, segment_files
+from tests.store.streams.lives import STREAM, Life, segment_files
 
 MESSAGES = 45
 
@@ -70,7 +70,7 @@ def test_a_segment_that_is_missing_is_found(life):
     assert "its end is missing: messages " in text
     for name in segment_files(life.folder):
         life.folder.unlink(name)
-    assert scrubbed(life)[0].damage == []
+    assert scrubbed(life)[0].damage == [f"streams/{STREAM:016x}/{name} is missing"]
     life.ask("truncate", 20)
     assert "no segment is left" in scrubbed(life)[0].damage[0]
 
