@@ -1,14 +1,17 @@
 """StreamFiles: the threads and the folders of streams, from the start of the node to its stop."""
 
+import errno
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.stream.stream import Stream
 from pybroker.daemon.threads import ThreadWorker
 from pybroker.log_event import event
-from pybroker.store.streams.folder import remove_stream, stream_ids
+from pybroker.store.disk import DiskError
+from pybroker.store.streams.folder import remove_stream, set_folder_aside, stream_ids
 from pybroker.store.streams.recovery import recover
+from pybroker.store.streams.removals import Removals
 from pybroker.store.streams.stream_log import StreamLog
 
 if TYPE_CHECKING:
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from pybroker.net.loop_cycle import LoopCycle
     from pybroker.store.disk import Disk
     from pybroker.store.streams.recovery import Recovered
+
+# Errors of a folder that is not what it should be; whatever else is the matter may go by, and the files are good.
+_UNUSABLE: Final = frozenset((errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EIO))
 
 log = logging.getLogger("pybroker")
 
@@ -30,22 +36,37 @@ class StreamFiles:
         self._writer = ThreadWorker("streams", turn)
         self._reader = ThreadWorker("stream reads", turn)
         self._on_damage = on_damage
+        self._stopping = False
+        self._removals = Removals(self._writer)
         self._lost: set[int] = set()  # had no folder at the start
+        self._deleted: set[int] = set()  # have a folder still
+        self._faults: list[str] = []
 
     def find(self, known: "Iterable[Destination | Companion]") -> dict[int, "Recovered"]:
-        """Read the folders of all streams that are known, and remove those of others, which were deleted; blocks.
-
-        Raises DiskError, VersionError.
-        """
+        """Read the folders of all streams that are known; blocks. Raises DiskError, VersionError."""
         there = set(stream_ids(self._disk))
-        found = {each.id: recover(self._disk, each.id) for each in known if isinstance(each, Stream)}
+        found = {each.id: self._recovered(each) for each in known if isinstance(each, Stream)}
         self._lost = set(found).difference(there)
-        for stream_id in there.difference(found):
-            remove_stream(self._disk, stream_id)
+        self._deleted = there.difference(found)
         return found
 
+    def _recovered(self, stream: Stream) -> "Recovered":
+        """Read a stream's folder; one that cannot be used as it is moves aside, and the stream begins anew."""
+        try:
+            return recover(self._disk, stream.id)
+        except DiskError as error:
+            if error.errno not in _UNUSABLE:
+                raise
+            aside = set_folder_aside(self._disk, stream.id)
+            self._faults.append(f"the files of {stream!r} cannot be used, it begins anew: {error}; kept as {aside}")
+            return recover(self._disk, stream.id)
+
     def give(self, known: "Iterable[Destination | Companion]", found: dict[int, "Recovered"]) -> None:
-        """Give streams their files, before they get what the log still has for them."""
+        """Give streams their files, before they get what the log still has for them; remove those of deleted ones."""
+        for fault in self._faults:
+            self._on_damage(fault)
+        for stream_id in self._deleted:
+            self._removals.submit(partial(remove_stream, self._disk, stream_id), partial(self._removed, stream_id))
         for each in known:
             if isinstance(each, Stream):
                 files = self._made(found[each.id])
@@ -65,14 +86,25 @@ class StreamFiles:
         def made(found: Any) -> None:
             done(found if isinstance(found, BaseException) else self._made(found))
 
-        self._writer.submit(partial(recover, self._disk, stream_id), made)
+        self._writer.submit(partial(self._make, stream_id), made)
+
+    def _make(self, stream_id: int) -> "Recovered | None":
+        """Make a folder, in the writer's thread; a node that stops leaves that to its next start."""
+        return None if self._stopping else recover(self._disk, stream_id)
+
+    def _removed(self, stream_id: int, error: BaseException | None) -> None:
+        if error is not None:
+            text = f"cannot remove the files of the deleted stream {stream_id}; the next start does: {error}"
+            log.warning("%s", text, extra=event("stream.remove_failed"))
 
     def _made(self, found: "Recovered") -> StreamLog:
-        files = StreamLog(self._disk, self._writer, self._reader, found)
+        files = StreamLog(self._disk, self._writer, self._reader, found, self._removals)
         files.on_damage = self._on_damage
         return files
 
     def close(self) -> None:
-        """Stop when all that was begun is done; what has not moved is in the log."""
+        """Stop when all that was begun is done; what has not moved is in the log, folders go after the next start."""
+        self._stopping = True
+        self._removals.stop()
         for thread in (self._writer, self._reader):
             thread.stop()

@@ -87,8 +87,18 @@ def test_files_of_streams_that_are_deleted_go(life, tmp_path):
     node.broker.vhosts["/"].delete_queue(other)
     node.broker.pump()
     node.wait_for(lambda: len(list((log_folder(tmp_path) / "streams").iterdir())) == 1)
-    life(is_known=False)
-    assert not list((log_folder(tmp_path) / "streams").iterdir())
+    node = life(is_known=False)
+    node.wait_for(lambda: not list((log_folder(tmp_path) / "streams").iterdir()))
+
+
+def test_what_was_not_begun_to_be_removed_goes_after_the_next_start(life, tmp_path):
+    node = life()
+    others = [node.make(f"other-{number}") for number in range(20)]
+    node.wait_for(lambda: all(other.files.segment_count == 0 and other.has_files for other in others))
+    for other in others:
+        node.broker.vhosts["/"].delete_queue(other)
+    node = life()
+    node.wait_for(lambda: len(list((log_folder(tmp_path) / "streams").iterdir())) == 1)
 
 
 def test_files_that_are_missing_are_told_of(life, tmp_path, caplog):
@@ -101,3 +111,24 @@ def test_files_that_are_missing_are_told_of(life, tmp_path, caplog):
     node = life(has_files=True)
     assert "stream 's' in vhost '/': its files are missing" in caplog.text
     assert node.stream.messages == 0
+
+
+@pytest.mark.parametrize("part", ["", "meta"])
+def test_a_folder_that_cannot_be_used_is_kept_aside(life, tmp_path, caplog, part):
+    node = life()
+    node.fill(node.stream, b"0")
+    node.move(node.stream)
+    life().storage.close()
+    folder = log_folder(tmp_path) / "streams" / f"{node.stream.id:016x}"
+    if part:
+        (folder / part).unlink()
+        (folder / part).mkdir()
+    else:
+        shutil.rmtree(folder)
+        folder.write_bytes(b"")
+    node = life(has_files=True)
+    assert "the files of stream 's' in vhost '/' cannot be used, it begins anew" in caplog.text
+    assert (folder.parent / "quarantine" / f"{folder.name}.1").exists()
+    node.fill(node.stream, b"1")
+    node.move(node.stream)
+    assert node.stream.files.next_offset == 1

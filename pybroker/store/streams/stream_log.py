@@ -41,6 +41,7 @@ class StreamLog(ChunkLog):
         "_log",
         "_parked",
         "_reader",
+        "_remover",
         "_removing",
         "_segments",
         "_told",
@@ -56,8 +57,11 @@ class StreamLog(ChunkLog):
         "timestamp_ms",
     )
 
-    def __init__(self, log: "Disk", writer: "Worker", reader: "Worker", recovered: Recovered) -> None:
+    def __init__(
+        self, log: "Disk", writer: "Worker", reader: "Worker", recovered: Recovered, remover: "Worker | None" = None
+    ) -> None:
         self._log = log
+        self._remover = remover or writer  # of the whole folder, behind what the writer has begun
         self._worker = writer
         self._reader = reader
         self._writer = recovered.writer
@@ -315,7 +319,7 @@ class StreamLog(ChunkLog):
             self._next_removal()
             done(result)
 
-        self._worker.submit(partial(self._writer.delete, self._log), deleted)
+        self._remover.submit(partial(self._writer.delete, self._log), deleted)
 
     def _remove(self, job: "Callable[[], None]") -> None:
         """Do one removal after the other: each is decided when the one before it is done."""
