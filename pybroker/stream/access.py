@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.auth.permissions import READ, WRITE, granted
+from pybroker.core.auth import permissions
+from pybroker.core.auth.permissions import READ, WRITE
 from pybroker.core.stream.stream import Stream
 from pybroker.errors import PreconditionFailed
 from pybroker.stream.refused import Refused
@@ -19,7 +20,7 @@ def may(session: "StreamSession", permission: str, name: str) -> bool:
     """Tell whether the session's user has a permission for a stream, or an exchange."""
     assert session.user is not None
     assert session.vhost is not None
-    return granted(session.user, session.vhost.name, permission, name)
+    return permissions.granted(session.user, session.vhost.name, permission, name)
 
 
 def may_use(session: "StreamSession", name: str) -> bool:
@@ -27,10 +28,10 @@ def may_use(session: "StreamSession", name: str) -> bool:
     return may(session, READ, name) or may(session, WRITE, name)
 
 
-def check(session: "StreamSession", permission: str, name: str) -> None:
-    """Refuse what the user may not do."""
-    if not may(session, permission, name):
-        raise Refused(Code.ACCESS_REFUSED)
+def check(session: "StreamSession", permission: str, name: str, kind: str = "queue") -> None:
+    """Refuse what the user may not do. Raises AccessRefused (403), whose text is in the log."""
+    assert session.vhost is not None
+    permissions.check(session.user, session.vhost.name, permission, kind, name)
 
 
 def check_name(name: str) -> None:
@@ -52,7 +53,7 @@ def find_stream(session: "StreamSession", name: str) -> "Stream | None":
 
 
 def stream_of(session: "StreamSession", name: str, permission: str) -> Stream:
-    """Return a stream for which the user has a permission. Raises Refused."""
+    """Return a stream for which the user has a permission. Raises AccessRefused (403), Refused."""
     check(session, permission, name)
     stream = find_stream(session, name)
     if stream is None:

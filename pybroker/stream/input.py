@@ -12,7 +12,7 @@ from pybroker.errors import AmqpError
 from pybroker.first_octets import STREAM, name_protocol
 from pybroker.stream.commands import HANDSHAKE, OPEN
 from pybroker.stream.publishing import publish
-from pybroker.stream.refused import Refused, Unready, code_of, refusal
+from pybroker.stream.refused import Refused, Unready, code_of, refusal, warn_refused
 from pybroker.wire.stream.codes import RESPONSE, Code, Key
 from pybroker.wire.stream.commands import Request, decode
 from pybroker.wire.stream.frame import FrameTooLargeError, MalformedFrameError, announced_octets, split_frame
@@ -110,8 +110,7 @@ def _do(session: "StreamSession", command: "Command") -> None:
     except StillLeavingError as error:
         raise Unready(removal=error.removal) from None
     except AmqpError as error:
-        text = f"{type(command).__name__} of connection {session.pid} ({session.name}) is refused: {error.text}"
-        session.broker.warn("stream.request_refused", f"refused {session.id} {command.key}", text, session)
+        warn_refused(session, command.key, type(command).__name__, error)
         if isinstance(command, Request):
             session.channel.reply(refusal(command, code_of(error)))
 

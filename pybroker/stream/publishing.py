@@ -13,8 +13,10 @@ from pybroker.core.auth.permissions import WRITE
 from pybroker.core.channel.receipt import Receipt
 from pybroker.core.queue import pause
 from pybroker.entries_run import BLOOM_OCTETS, ENTRIES_MAX, ENTRIES_OCTETS_MAX, LENGTH_OCTETS, EntriesRun
-from pybroker.stream.access import may
-from pybroker.wire.stream.codes import VERSION_1, VERSION_2, Code
+from pybroker.errors import AccessRefused
+from pybroker.stream.access import check
+from pybroker.stream.refused import warn_refused
+from pybroker.wire.stream.codes import VERSION_1, VERSION_2, Code, Key
 from pybroker.wire.stream.entries import Published, cut, scan, scan_filtered
 from pybroker.wire.stream.frame import MalformedFrameError, publish_error
 
@@ -44,7 +46,8 @@ def publish(session: "StreamSession", buffer: bytes, at: int, first: "Frame") ->
         return published.next_at
     if publisher is None:
         _refuse(session, buffer[first.start], published.ids, Code.PUBLISHER_DOES_NOT_EXIST)
-    elif not _is_permitted(session, publisher):
+    elif (error := _forbidding(session, publisher)) is not None:
+        warn_refused(session, Key.PUBLISH, "Publish", error)
         _refuse_of(publisher, published, Code.ACCESS_REFUSED)
     elif publisher.stream.paused is not None and publisher.stream.paused.publish:
         _refuse_paused(publisher, published)
@@ -78,13 +81,16 @@ def _may_go(session: "StreamSession", publisher: "Publisher") -> bool:
     return cause is None
 
 
-def _is_permitted(session: "StreamSession", publisher: "Publisher") -> bool:
+def _forbidding(session: "StreamSession", publisher: "Publisher") -> AccessRefused | None:
+    """Return the reason why its user may not publish, None if it may."""
     generation = session.broker.users.generation
     if publisher.verdict != generation:
-        if not may(session, WRITE, publisher.stream.name):
-            return False
+        try:
+            check(session, WRITE, publisher.stream.name)
+        except AccessRefused as error:
+            return error
         publisher.verdict = generation
-    return True
+    return None
 
 
 def _refuse(session: "StreamSession", publisher_id: int, ids: bytes, code: Code) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pybroker.stream.session import StreamSession
     from pybroker.wire.stream.commands import Request
 
+# Of a reason in the log: clients choose names, of any length.
+TEXT_MAX: Final = 600
 # Answers to these have more than a code, whatever it is.
 _CONTENTS: Final["Mapping[int, bytes]"] = {
     Key.QUERY_PUBLISHER_SEQUENCE: bytes(8),
@@ -59,6 +61,12 @@ class Unready(Exception):
 def refusal(request: "Request", code: Code) -> bytes:
     """Return the answer to a request that is not granted."""
     return response(request.key, request.correlation_id, code, _CONTENTS.get(request.key, b""))
+
+
+def warn_refused(session: "StreamSession", key: int, name: str, error: AmqpError) -> None:
+    """Tell operators why a request was refused; its peer gets a code only."""
+    text = f"{name} of connection {session.pid} ({session.name}) is refused: {error.text:.{TEXT_MAX}}"
+    session.broker.warn("stream.request_refused", f"refused {session.id} {key}", text, session)
 
 
 def code_of(error: AmqpError) -> Code:

@@ -35,7 +35,7 @@ def route(session: "StreamSession", command: "commands.Route") -> None:
     """Answer which streams a routing key leads to, as a message would go."""
     vhost = session.vhost
     assert vhost is not None
-    check(session, WRITE, command.super_stream)
+    check(session, WRITE, command.super_stream, "exchange")
     exchange = _exchange(session, command.super_stream)
     found = find_queues(vhost, exchange, (command.routing_key,), None, probe=True).queues
     names = [queue.name for queue in found if isinstance(queue, Stream)]
@@ -61,7 +61,7 @@ def create_super_stream(session: "StreamSession", command: "commands.CreateSuper
     assert vhost is not None
     for name in (command.super_stream, *command.partitions):
         check_name(name)
-    check(session, CONFIGURE, command.super_stream)
+    check(session, CONFIGURE, command.super_stream, "exchange")
     longest = max([len(key.encode()) for key in command.binding_keys], default=0)
     if len(command.partitions) != len(command.binding_keys):
         raise PreconditionFailed("there are not as many binding keys as partitions")
@@ -80,7 +80,7 @@ def delete_super_stream(session: "StreamSession", command: "commands.DeleteSuper
     """Delete a super stream; the answer comes first, then all who use its partitions are told."""
     vhost, channel = session.vhost, session.channel
     assert vhost is not None
-    check(session, CONFIGURE, command.super_stream)
+    check(session, CONFIGURE, command.super_stream, "exchange")
     check_delete(vhost, session.user, command.super_stream)
     reply = channel.reserve_octets(response(command.key, command.correlation_id, Code.OK))
     delete = partial(vhost.delete_super_stream, session.user, command.super_stream, by_client(session))

@@ -157,11 +157,13 @@ def test_an_unknown_publisher_is_told(peer):
     assert [(5, 18), (6, 18)] == peer.errors()
 
 
-def test_a_permission_that_is_gone_is_told(world, peer):
+def test_a_permission_that_is_gone_is_told(world, peer, caplog):
     peer.declare()
     world.broker.users.set_permissions("guest", "/", ".*", "^$", ".*")
     peer.publish(b"a")
     assert [(1, 16)] == peer.errors()
+    (line,) = [record.message for record in caplog.records if "Publish" in record.message]
+    assert line.endswith("is refused: write access to queue 's' in vhost '/' refused for user 'guest'")
     world.broker.users.set_permissions("guest", "/", ".*", ".*", ".*")
     peer.publish(b"a")
     assert [1] == peer.confirmed()
