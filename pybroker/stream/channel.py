@@ -28,7 +28,7 @@ ANSWER_MS_MAX: Final = 60_000
 
 
 class StreamChannel(PeerChannel):
-    """Its `consumers` are the subscriptions, by their ids as text. `frame_octets_max` is what the peer agreed to."""
+    """Its `consumers` are the subscriptions, by their tags. `frame_octets_max` is what the peer agreed to."""
 
     __slots__ = ("_last_id", "_updates", "confirms", "frame_octets_max", "publishers", "starting", "transaction")
 
@@ -115,7 +115,7 @@ class StreamChannel(PeerChannel):
             return
         if answer.code != Code.OK:
             # As in RabbitMQ it goes on all the same.
-            text = f"{self!r} answers ConsumerUpdate of subscription {member.tag} with code {answer.code}"
+            text = f"{self!r} answers ConsumerUpdate of subscription {member.id} with code {answer.code}"
             self.session.broker.warn("stream.update_refused", f"update {self.session.id}", text, self.session)
         if active:
             member.resume_at(answer.resumed)

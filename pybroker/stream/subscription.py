@@ -37,7 +37,7 @@ class Subscription(Consumer):
     channel: "StreamChannel"
 
     def __init__(self, stream: "Stream", channel: "StreamChannel", asked: "commands.Subscribe") -> None:
-        super().__init__(stream, channel, str(asked.subscription_id), no_ack=True, exclusive=False, prefetch=0)
+        super().__init__(stream, channel, tag_of(asked.subscription_id), no_ack=True, exclusive=False, prefetch=0)
         self.id = asked.subscription_id
         self.begin = asked.begin
         self.chunks = asked.credit
@@ -95,6 +95,11 @@ class Subscription(Consumer):
     def cancelled_by_server(self) -> None:
         """Tell the peer that the stream is gone."""
         self.channel.stream_gone(self.queue)
+
+
+def tag_of(subscription_id: int) -> str:
+    """Return the consumer tag of a subscription, as RabbitMQ lists it among other consumers."""
+    return f"stream.subid-{subscription_id}"
 
 
 def parts_of(run: EntriesRun, octets_max: int) -> "list[EntriesRun]":

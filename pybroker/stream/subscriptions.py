@@ -10,7 +10,7 @@ from pybroker.stream.access import check, stream_of
 from pybroker.stream.grouped_subscription import SINGLE_ACTIVE, GroupedSubscription
 from pybroker.stream.publishers import check_reference
 from pybroker.stream.refused import Refused
-from pybroker.stream.subscription import Subscription
+from pybroker.stream.subscription import Subscription, tag_of
 from pybroker.wire.stream.codes import Code
 from pybroker.wire.stream.frame import credit_error, response
 
@@ -25,7 +25,7 @@ def subscribe(session: "StreamSession", command: "commands.Subscribe") -> None:
     check(session, READ, command.stream)
     check_reference(properties.get("name", ""))
     stream = stream_of(session, command.stream, READ)
-    tag = str(command.subscription_id)
+    tag = tag_of(command.subscription_id)
     if tag in channel.consumers:
         raise Refused(Code.SUBSCRIPTION_ID_ALREADY_EXISTS)
     is_single = properties.get(SINGLE_ACTIVE) == "true"
@@ -41,7 +41,7 @@ def subscribe(session: "StreamSession", command: "commands.Subscribe") -> None:
 
 def credit(session: "StreamSession", command: "commands.Credit") -> None:
     """Deliver more chunks of a subscription; only one that there is not is answered."""
-    subscription = session.channel.consumers.get(str(command.subscription_id))
+    subscription = session.channel.consumers.get(tag_of(command.subscription_id))
     if isinstance(subscription, Subscription):
         subscription.give(command.credit)
     else:
@@ -51,7 +51,7 @@ def credit(session: "StreamSession", command: "commands.Credit") -> None:
 def unsubscribe(session: "StreamSession", command: "commands.Unsubscribe") -> None:
     """Deliver no more chunks."""
     channel = session.channel
-    subscription = channel.consumers.pop(str(command.subscription_id), None)
+    subscription = channel.consumers.pop(tag_of(command.subscription_id), None)
     if subscription is None:
         raise Refused(Code.SUBSCRIPTION_ID_DOES_NOT_EXIST)
     session.consumers -= 1

@@ -15,7 +15,7 @@ def test_a_stream_that_goes_is_told_once_for_all(world, peer):
     other = StreamPeer(world)
     other.call(commands.DeleteStream, "s")
     assert [b"\0\x06\0\x01s"] == [each.content for each in peer.take(16)]
-    assert ([3], ["2"]) == ([*peer.session.channel.publishers], [*peer.session.channel.consumers])
+    assert ([3], ["stream.subid-2"]) == ([*peer.session.channel.publishers], [*peer.session.channel.consumers])
     assert 1 == world.broker.totals.publishers
 
 

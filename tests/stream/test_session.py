@@ -12,7 +12,7 @@ def test_it_is_a_connection_without_channels(world, peer):
     peer.subscribe()
     assert 1 == session.consumers
     (consumer,) = world.vhost.queues["s"].consumers
-    assert (session.pid, "1", True) == (consumer.channel.pid, consumer.tag, consumer.no_ack)
+    assert (session.pid, "stream.subid-1", True) == (consumer.channel.pid, consumer.tag, consumer.no_ack)
 
 
 def test_an_alarm_blocks_publishers_alone(world, peer):

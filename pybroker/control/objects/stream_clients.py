@@ -94,7 +94,7 @@ CONSUMERS: Final = _kind(
     lambda c: c.channel.session,
     {
         "queue": lambda c: _name(c.queue),
-        "subscription_id": lambda c: int(c.tag),
+        "subscription_id": lambda c: c.id,
         "credits": lambda c: c.chunks,
         "consumed": lambda c: c.delivered,
         "offset": _offset,

@@ -47,7 +47,7 @@ def _status(subscription: Any) -> str:
 COLUMNS = (
     Column("connection_pid", lambda s: s.channel.session.pid, "id of its connection"),
     Column("conn_name", lambda s: s.channel.session.name, "name of its connection"),
-    Column("subscription_id", lambda s: s.tag, "its number on this connection"),
+    Column("subscription_id", lambda s: s.id, "its number on this connection"),
     Column("stream", lambda s: s.queue.name, "stream it reads"),
     Column("messages_consumed", lambda s: s.delivered, "messages that it was sent"),
     Column("offset", _last, "offset of the last message that it was sent; empty if it waits for its turn in a group"),

@@ -33,7 +33,7 @@ def _state(found: tuple[Any, Any]) -> str:
 
 
 COLUMNS = (
-    Column("subscription_id", lambda m: m[0].tag, "its number on its connection"),
+    Column("subscription_id", lambda m: m[0].id, "its number on its connection"),
     Column("connection_name", lambda m: m[0].channel.session.name, "name of its connection"),
     Column("connection_pid", lambda m: m[0].channel.session.pid, "id of its connection"),
     Column("state", _state, "active, inactive, or stepping_down: it has been asked to stop and has not answered"),
