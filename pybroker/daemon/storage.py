@@ -27,6 +27,7 @@ from pybroker.store.page_log import PageLog
 from pybroker.store.recovery.quarantine import QUARANTINE
 from pybroker.store.recovery.recovery import Recovery
 from pybroker.store.segments.newest import NAME as NEWEST
+from pybroker.store.streams.straight import committed_seqs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -88,7 +89,7 @@ class Storage:
             pages = self._empty_pages()
             found = self._in_files(Recovery(disk, known.keys(), self._progressed, self._data).run)
             streams = self._stream_files = StreamFiles(disk, self._turn, self._unreadable)
-            chunks = self._in_files(partial(streams.find, known.values()))
+            chunks = self._in_files(partial(streams.find, known.values(), committed_seqs(found)))
             # Seqs never come again, even if the end of the log is lost: by them the streams know what they have.
             last_seq = max((each.writer.last_seq for each in chunks.values()), default=0)
             found = replace(found, next_seq=max(found.next_seq, last_seq + 1))
@@ -100,6 +101,7 @@ class Storage:
         except (OSError, DiskError, VersionError) as error:
             self._stop_threads()
             raise StartError(f"cannot open the log in {log_folder(self._data.root)}: {error}", os.EX_IOERR) from None
+        journal.on_closing = broker.streams.straight.log_closing
         journal.on_completed = broker.log_completed
         journal.on_failed = self._failed
         journal.on_full = self._on_full

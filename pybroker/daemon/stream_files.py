@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pybroker.net.loop_cycle import LoopCycle
     from pybroker.store.disk import Disk
     from pybroker.store.streams.recovery import Recovered
+    from pybroker.store.streams.straight import CommittedSeqs
 
 # Errors of a folder that is not what it should be; whatever else is the matter may go by, and the files are good.
 _UNUSABLE: Final = frozenset((errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EIO))
@@ -42,18 +43,18 @@ class StreamFiles:
         self._deleted: set[int] = set()  # have a folder still
         self._faults: list[str] = []
 
-    def find(self, known: "Iterable[Destination | Companion]") -> dict[int, "Recovered"]:
+    def find(self, known: "Iterable[Destination | Companion]", committed: "CommittedSeqs") -> dict[int, "Recovered"]:
         """Read the folders of all streams that are known; blocks. Raises DiskError, VersionError."""
         there = set(stream_ids(self._disk))
-        found = {each.id: self._recovered(each) for each in known if isinstance(each, Stream)}
+        found = {each.id: self._recovered(each, committed) for each in known if isinstance(each, Stream)}
         self._lost = set(found).difference(there)
         self._deleted = there.difference(found)
         return found
 
-    def _recovered(self, stream: Stream) -> "Recovered":
+    def _recovered(self, stream: Stream, committed: "CommittedSeqs") -> "Recovered":
         """Read a stream's folder; one that cannot be used as it is moves aside, and the stream begins anew."""
         try:
-            return recover(self._disk, stream.id)
+            return recover(self._disk, stream.id, committed.of(stream.id))
         except DiskError as error:
             if error.errno not in _UNUSABLE:
                 raise

@@ -8,7 +8,7 @@ octets, not what they mean. Files are named by the ints that `create` and `open`
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,8 @@ FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 UNABLE: Final = frozenset((errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL))
 # Zeros are written in pieces of this size: as fast as larger ones, and small beside everything else in memory.
 FILL_OCTETS: Final = 1 << 20
+# The system takes no more at once.
+PARTS_MAX: Final = 1_024
 # Suffix of the file that write_file writes, until it is whole.
 NEW_SUFFIX: Final = ".new"
 
@@ -159,6 +161,18 @@ class Disk:
         """Write all of `octets`."""
         try:
             _write(file, offset, octets)
+        except OSError as error:
+            raise self._error("write", file, error) from error
+
+    def write_parts(self, file: int, offset: int, parts: "Sequence[bytes | memoryview[int]]") -> None:
+        """Write parts one behind the other, without putting them together in memory first."""
+        try:
+            for at in range(0, len(parts), PARTS_MAX):
+                some = parts[at : at + PARTS_MAX]
+                octets = sum(map(len, some))
+                if os.pwritev(file, some, offset) < octets:
+                    _write(file, offset, b"".join(some))
+                offset += octets
         except OSError as error:
             raise self._error("write", file, error) from error
 

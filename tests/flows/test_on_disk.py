@@ -29,10 +29,11 @@ class Life:
         self.declare()
         broker = self.world.broker
         queues = durable_queues(broker)
-        found = Recovery(disk, set(queues), lambda done, of: None).run()
+        found = self.found = Recovery(disk, set(queues), lambda done, of: None).run()
         self.workers = InlineWorker(), InlineWorker()
         self.log = Journal(disk, *self.workers, broker.clock, broker.turn, broker.definitions, found)
         self.log.maintenance.largest_octets = self.log.maintenance.segment_octets = 65_536
+        self.log.on_closing = broker.streams.straight.log_closing
         self.log.on_completed = broker.log_completed
         self.log.on_failed = broker.log_failed
         broker.log = self.log

@@ -12,6 +12,7 @@ from pybroker.core.stream.stream import Stream
 from pybroker.entries_run import EntriesRun
 from pybroker.offset_spec import OffsetSpec
 from pybroker.store.streams.recovery import recover
+from pybroker.store.streams.straight import committed_seqs
 from pybroker.store.streams.stream_log import StreamLog
 from pybroker.wire.stream.bloom import bloom_of
 from pybroker.wire.table import Table
@@ -40,9 +41,11 @@ class StreamLife(Life):
     def open_streams(self, queues):
         writer, reader = InlineWorker(), InlineWorker()
         self.workers += writer, reader
+        committed = committed_seqs(self.found)
         for queue in queues.values():
             if isinstance(queue, Stream):
-                queue.use_files(StreamLog(self.disk, writer, reader, recover(self.disk, queue.id)))
+                found = recover(self.disk, queue.id, committed.of(queue.id))
+                queue.use_files(StreamLog(self.disk, writer, reader, found))
 
     def publish(self, *bodies):
         for body in bodies:

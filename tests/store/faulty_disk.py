@@ -258,6 +258,9 @@ class FaultyDisk:
         content.write(offset, octets)
         self._done()
 
+    def write_parts(self, file: int, offset: int, parts: list[bytes]) -> None:
+        self.write_at(file, offset, b"".join(parts))
+
     def read_at(self, file: int, offset: int, octets: int) -> bytes:
         name, content, _ = self._open[file]
         self._operation("read_at", name, counted=False)

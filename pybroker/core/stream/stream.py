@@ -323,10 +323,15 @@ class Stream(StreamFacts):
         """Return the oldest pieces that are committed and not in the files yet: one without contents comes alone."""
         return self.pieces.movable(self.files.next_offset, self.next_offset, octets_max)
 
+    def end_of(self, position: int) -> int:
+        """Return where what is committed with a position, or before, ends."""
+        uncommitted = self._uncommitted
+        return max([end for each, end in uncommitted if each <= position], default=self.next_offset)
+
     def moved(self, pieces: "list[Piece]") -> None:
         """Settle what is in the files; the oldest of it leaves the memory."""
         for piece in pieces:
-            for first, last in piece.seqs:
+            for first, last in () if piece.straight else piece.seqs:
                 self.log.settle_seqs(self.id, first, last)
         self.pieces.moved(pieces)
         # Nobody waits for what all have read: a consumer that comes reads the files.

@@ -13,6 +13,7 @@ from pybroker.core.stream.conversion.conversion import Conversion
 from pybroker.core.stream.filter import bloom_of_run
 from pybroker.core.stream.group import Groups
 from pybroker.core.stream.pieces.load import load
+from pybroker.core.stream.pieces.straight import Straight
 from pybroker.core.stream.shared_reads import SharedReads
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pybroker.core.stream.pieces.piece import Piece
     from pybroker.core.stream.stream import Stream
     from pybroker.store.streams.chunk_log import ChunkLog
+    from pybroker.store.streams.format import Chunk
 
     # Makes the files of a new stream, by its id, and calls back with them.
     OpenFiles = Callable[[int, Callable[[ChunkLog | BaseException], None]], None]
@@ -75,6 +77,7 @@ class Streams:
         "pending",
         "readers",
         "shared_reads",
+        "straight",
         "uncommitted",
     )
 
@@ -83,7 +86,8 @@ class Streams:
         self._save = save  # a stream's row
         self.known: dict[Stream, None] = {}
         self._gathering: dict[Stream, int] = {}  # since when there is something to move, the longest time first
-        self._moving: dict[Stream, None] = {}
+        self._moving: dict[Stream, bool] = {}  # whether that is written to its files, and not read from the log yet
+        self.straight = Straight(self)
         self._retaining: dict[Stream, None] = {}  # whose files are being looked at
         self._retain_ms = 0
         self.uncommitted: dict[Stream, None] = {}
@@ -111,7 +115,8 @@ class Streams:
         return self.pending <= PENDING_OCTETS_MAX // 2
 
     def log_completed(self, position: int) -> None:
-        """Let consumers have what is on disk by now."""
+        """Let consumers have what is on disk by now, and files what went straight into them."""
+        self.straight.log_completed(position)
         for stream in list(self.uncommitted):
             if stream.log_completed(position):
                 del self.uncommitted[stream]
@@ -148,7 +153,7 @@ class Streams:
     def open(self, stream: "Stream") -> None:
         """Have the files of a new stream made; until then nothing moves."""
         if self.open_files is not None:
-            self._moving[stream] = None
+            self._moving[stream] = False
             self.open_files(stream.id, partial(self._opened, stream))
 
     def _opened(self, stream: "Stream", found: "ChunkLog | BaseException") -> None:
@@ -212,13 +217,18 @@ class Streams:
         pieces = stream.movable(MOVE_OCTETS_MAX)
         if not pieces:
             return
-        self._moving[stream] = None
         if pieces[0].run is None:
+            self._moving[stream] = False
             load(stream, pieces[0], partial(self._loaded, stream))
             return
-        octets = stream.limits.filter_octets
-        chunks = [piece.chunk(bloom_of_run(piece.run, octets)) for piece in pieces if piece.run is not None]
+        self._moving[stream] = True
+        chunks = self.chunks_of(stream, pieces)
         stream.files.append(chunks, stream.segment_octets_max, partial(self._moved, stream, pieces))
+
+    def chunks_of(self, stream: "Stream", pieces: "list[Piece]") -> "list[Chunk]":
+        """Return pieces as the files of a stream take them; all of their contents are in memory."""
+        octets = stream.limits.filter_octets
+        return [piece.chunk(bloom_of_run(piece.run, octets)) for piece in pieces if piece.run is not None]
 
     def _loaded(self, stream: "Stream") -> None:
         self._moving.pop(stream, None)
@@ -227,20 +237,52 @@ class Streams:
 
     def _moved(self, stream: "Stream", pieces: "list[Piece]", error: "BaseException | None") -> None:
         self._moving.pop(stream, None)
-        if stream.deleted:
+        if error is None and not stream.deleted:
+            self._count_moved(stream, pieces)
+        if self.straight.move_ended(stream) or stream.deleted:
             return
         if error is not None:
             self._write_late(stream, error)
             self.again.append(partial(self.move, stream))
             return
+        self._move_on(stream)
+
+    def _count_moved(self, stream: "Stream", pieces: "list[Piece]") -> None:
         stream.moved(pieces)
         self._gathering.pop(stream, None)
         if stream.pending:
             self._gathering[stream] = self._broker.clock.now_ms
+
+    def _move_on(self, stream: "Stream") -> None:
         # Messages that a start found move on in any case: consumers wait for the contents of the last ones.
         if stream.pending >= STREAM_OCTETS or stream.files.next_offset < stream.recovered_offset:
             self.move(stream)
         self._move_oldest(lambda _: self.pending >= NODE_OCTETS)
+
+    # -- straight writes -----------------------------------------------------------------------------------------------
+
+    def is_appending(self, stream: "Stream") -> bool:
+        """Tell whether messages are just being moved into the files: these come to an end soon."""
+        return self._moving.get(stream, False)
+
+    def may_write(self, stream: "Stream") -> bool:
+        """Tell whether nothing is done with the files of a stream."""
+        return stream not in self._moving
+
+    def begin_writing(self, stream: "Stream") -> None:
+        """Learn that messages go straight into the files: nothing moves meanwhile."""
+        self._moving[stream] = False
+
+    def end_writing(self, stream: "Stream", error: "BaseException | None", pieces: "list[Piece]") -> None:
+        """Learn that they are committed, or that with an error they are not there."""
+        self._moving.pop(stream, None)
+        if stream.deleted:
+            return
+        if error is not None:
+            self._write_late(stream, error)
+            return
+        self._count_moved(stream, pieces)
+        self._move_on(stream)
 
     def _write_late(self, stream: "Stream", error: BaseException) -> None:
         text = f"cannot write the files of {stream!r}, which is tried again each second: {error}"

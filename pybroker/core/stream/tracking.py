@@ -12,6 +12,7 @@ from pybroker.core.queue.destination import Companion
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges, merge
+from pybroker.store.streams.straight import MARK_PRIORITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,13 +20,16 @@ if TYPE_CHECKING:
     from pybroker.core.queue.recover import Part, Returned
     from pybroker.core.stream.stream import Stream
     from pybroker.run import Names
+    from pybroker.store.journal.batch_builder import BatchBuilder
 
 # More publishers than this: the longest unused goes. More consumers: one below the oldest message, or the same.
 PUBLISHERS_MAX: Final = 4_096
 CONSUMERS_MAX: Final = 65_536
 _PUBLISHER: Final = "publisher"
 _OFFSET: Final = "offset"
+_MARK: Final = "mark"
 _PERSISTENT: Final = RunAttributes(persistent=True)
+_OF_MARK: Final = RunAttributes(persistent=True, priority=MARK_PRIORITY)
 # A content of eight octets, with delivery mode 2 (AMQP §4.2.6).
 _FRONT: Final = bytes.fromhex("02 0000 0000000f 003c 0000 0000000000000008 1000 02 ce 03 0000 00000008")
 _END: Final = b"\xce"
@@ -124,6 +128,19 @@ class Tracking(Companion):
                 return below
             self._floor = floor  # looking at all of them again would find none
         return next(iter(offsets))
+
+    # -- straight writes -----------------------------------------------------------------------------------------------
+
+    def mark(self, builder: "BatchBuilder", next_offset: int, seq: int) -> None:
+        """Say in a batch that what is below an offset is in the files, by a message of this seq."""
+        content = _FRONT + next_offset.to_bytes(8) + _END
+        now_ms = self._stream.vhost.broker.clock.now_ms
+        run = Run(_names(_MARK, ""), _OF_MARK, seq, [content], len(content), 8, 8, now_ms)
+        builder.append(run, range(1), (self.id,))
+        marks = self._values.setdefault(_MARK, {})
+        if "" in marks:
+            builder.settle_seqs(self.id, marks[""][1], marks[""][1])
+        marks[""] = next_offset, seq
 
     # -- values in the log ---------------------------------------------------------------------------------------------
 

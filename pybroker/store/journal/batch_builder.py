@@ -66,6 +66,16 @@ class BatchBuilder:
         self.octets += octets
         return octets
 
+    def withdraw_entries(self, queue_id: int) -> None:
+        """Take out entries that reached this queue alone: they are on disk elsewhere."""
+        left: list[Append] = []
+        for each in self.appends:
+            if isinstance(each[0], EntriesRun) and each[3] == (queue_id,):
+                self.octets -= each[0].octets
+            else:
+                left.append(each)
+        self.appends = left
+
     def settle(self, queue_id: int, run: "Run", indexes: range) -> None:
         """Add what a queue has done with."""
         first = run.first_seq + indexes.start

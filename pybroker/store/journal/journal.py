@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.journal.batch_builder import BatchBuilder
+from pybroker.store.journal.closing import Closing, nothing_first
 from pybroker.store.journal.maintenance import Maintenance
 from pybroker.store.journal.reader import Reader
 from pybroker.store.journal.writer import Batch, Writer
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pybroker.session import Turn
     from pybroker.store.definitions.definitions import Definitions
     from pybroker.store.disk import Disk
+    from pybroker.store.journal.closing import OnClosing
     from pybroker.store.journal.reader import Wanted
     from pybroker.store.log import Fetched
     from pybroker.store.recovery.recovery import Recovered
@@ -68,6 +70,7 @@ class Journal(Log):
 
     __slots__ = (
         "_builder",
+        "_closing",
         "_disk",
         "_files",
         "_forgotten",
@@ -88,6 +91,7 @@ class Journal(Log):
         "live_index",
         "log_id",
         "maintenance",
+        "on_closing",
         "on_completed",
         "on_failed",
         "on_full",
@@ -117,6 +121,7 @@ class Journal(Log):
         self.clock = clock
         self.turn = turn
         self.definitions = definitions
+        self.on_closing: OnClosing = nothing_first
         self.on_completed: Callable[[int], None] = _nobody
         self.on_failed: Callable[[str], None] = _nobody
         self.on_full: Callable[[str], None] = _nobody
@@ -134,6 +139,7 @@ class Journal(Log):
         self._full_since_ms = 0
         self._told = False  # that it failed
         self._builder = BatchBuilder()
+        self._closing: Closing | None = None
         self._wanted = False
         self._quiet_ms = 0
         self._sealed: deque[Batch] = deque()
@@ -153,6 +159,11 @@ class Journal(Log):
     def commit_position(self) -> int:
         """Return the commit position of what is being gathered; 0 when nothing is."""
         return self.last_commit_position + 1 if self._builder else 0
+
+    @property
+    def is_closing(self) -> bool:
+        """Tell whether a batch is being closed: the live index does not have it yet."""
+        return self._closing is not None
 
     def append(self, run: "Run", indexes: range, queue_ids: tuple[int, ...]) -> int:
         """Gather messages for the next batch; return its commit position."""
@@ -203,7 +214,8 @@ class Journal(Log):
 
         And once the batch is closed that gathers, which may still have some of the queue's.
         """
-        self._forgotten.append((self.definitions.commit_position, self.commit_position, queue_id))
+        last = self.last_commit_position if self._closing is not None else 0
+        self._forgotten.append((self.definitions.commit_position, self.commit_position or last, queue_id))
         self.gate_moved()
 
     def fetch(self, queue_id: int, part: "SeqRanges", done: "Fetched") -> None:
@@ -232,20 +244,43 @@ class Journal(Log):
 
     @ends_the_log
     def commit(self) -> None:
-        """Close the batch that gathers, if there is anything in it, and have it written."""
-        if self._builder and not self.failed:
-            self._seal()
+        """Close the batch that gathers, if there is anything in it, and have it written.
+
+        While one is being closed the next one gathers on: they are written in turn.
+        """
+        if self._builder and not self.failed and self._closing is None:
+            self._close()
         self._write_next()
 
-    def _seal(self) -> None:
+    def _close(self, *, at_once: bool = False) -> None:
+        """Let nothing more come into the batch that gathers; some of it may have to be on disk elsewhere first."""
         builder, self._builder = self._builder, self._builder.following()
         self._wanted = False
-        segment, creates = self.maintenance.segment_for(builder.room, self._sealed_seq)
         self.last_commit_position += 1
+        closing = self._closing = Closing(builder, self.definitions.commit_position)
+        waits = not at_once and self.on_closing(self.last_commit_position, builder, self._may_be_sealed)
+        closing.next_seq = self.next_seq
+        if not waits:
+            self._seal(closing)
+
+    @ends_the_log
+    def _may_be_sealed(self) -> None:
+        """Go on with what had to wait for others."""
+        closing = self._closing
+        assert closing is not None
+        if not self.failed:
+            self._seal(closing)
+            self._write_next()
+        if closing.then is not None:
+            closing.then()
+
+    def _seal(self, closing: Closing) -> None:
+        builder, self._closing = closing.builder, None
+        segment, creates = self.maintenance.segment_for(builder.room, self._sealed_seq)
         segment.newest_ms = self.clock.now_ms + self.steady_ms
         octets = builder.encode(self.last_commit_position, segment, self.live_index, self.steady_ms)
         batch = Batch(segment.number, segment.size if creates else 0, segment.used, octets)
-        batch.promise(self.last_commit_position, self.next_seq, builder.octets, self.definitions.commit_position)
+        closing.promise(batch, self.last_commit_position)
         segment.used += len(octets)
         segment.first_commit_position = segment.first_commit_position or batch.commit_position
         segment.last_commit_position = batch.commit_position
@@ -258,7 +293,7 @@ class Journal(Log):
         """Write an empty batch, for its commit position."""
         if self.failed:
             return
-        self._seal()
+        self._close(at_once=True)
         self._write_next()
 
     def _write_next(self) -> None:
@@ -327,7 +362,8 @@ class Journal(Log):
         self._write_next()
 
     def _forget_queues(self) -> None:
-        forgotten, on_disk, closed = self._forgotten, self.definitions.completed, self.last_commit_position
+        forgotten, on_disk = self._forgotten, self.definitions.completed
+        closed = self.last_commit_position - (self._closing is not None)
         while forgotten and forgotten[0][0] <= on_disk and forgotten[0][1] <= closed:
             self.live_index.forget_queue(forgotten.popleft()[2])
 
@@ -389,6 +425,9 @@ class Journal(Log):
         if self.failed or self.full:
             # Nobody was promised what is still here, and a checkpoint would claim to be the end of it.
             done(None)
+            return
+        if self._closing is not None:
+            self._closing.then = lambda: self.close(delivered, done)
             return
         if self._sealed or self._writing:
             self._write_next()  # a batch that found no descriptor

@@ -337,10 +337,10 @@ class Maintenance:
         """Keep the log as it is now where it is, until `release`: segments are written further, but none goes.
 
         Return the position of the checkpoint that is written now, when it is on disk the rest is too, and for each
-        segment its number and how many octets belong to it (0: all). None: one is being written, ask again; or
-        the log has failed.
+        segment its number and how many octets belong to it (0: all). None: one is being written, or a batch is being
+        closed, ask again; or the log has failed.
         """
-        if self._pending is not None or self._writing:
+        if self._pending is not None or self._writing or self._journal.is_closing:
             return None
         self._due = True
         self._journal.commit_nothing()

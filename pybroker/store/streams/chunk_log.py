@@ -62,6 +62,22 @@ class ChunkLog:
         """
         raise NotImplementedError
 
+    def write_straight(
+        self,
+        chunks: "list[Chunk]",
+        segment_octets_max: int,
+        done: "Callable[[BaseException | None], None]",
+    ) -> bool:
+        """Write and sync chunks that are not committed yet, and count them when `commit` is called.
+
+        False: there is no such way, and nothing is called. With an error nothing of it is ever counted.
+        """
+        raise NotImplementedError
+
+    def commit(self) -> None:
+        """Count what was written straight."""
+        raise NotImplementedError
+
     def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
         """Give runs from the one with an offset on, or from the first one behind it; none at the end."""
         raise NotImplementedError

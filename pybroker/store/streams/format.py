@@ -25,7 +25,9 @@ CRC-32C of chunks and points starts from a seed that follows from the log id, a 
 of another stream, or of a message, never pass for ours. `check` follows from the sizes and the seed: it makes looking
 for a chunk behind damage cheap.
 
-A chunk with BEGINS is the first one of a write: all that stands before it had been on disk before it was written. The
+A chunk with BEGINS is the first one of a write: all that stands before it had been on disk before it was written, and
+committed. Chunks of a write with STRAIGHT count once the node's log is committed up to the last one's last seq
+(straight.py): messages of them may be nowhere else. The
 first point of an index has SYNCED: what the segment has up to its position is on disk; its offset is the one behind
 that, its timestamp that of the last chunk. The others say where chunks begin, one about every 64 KiB.
 """
@@ -64,6 +66,7 @@ GAP: Final = 2
 DELETED: Final = 1
 BEGINS: Final = 1
 NO_VALUES: Final = 2
+STRAIGHT: Final = 4
 SYNCED: Final = 1
 
 META_NAME: Final = "meta"
@@ -158,6 +161,7 @@ class Front(NamedTuple):
     timestamp_ms: int
     entries: int
     bloom: bytes | None = None
+    straight: bool = False
 
     @property
     def next_offset(self) -> int:
@@ -214,21 +218,24 @@ def point_seed(log_id: int, stream_id: int, first_offset: int) -> int:
     return started
 
 
-def encode_chunk(chunk: Chunk, seed: int, *, begins: bool) -> tuple[bytes, "bytes | memoryview[int]"]:
-    """Return the front of a chunk, and its data."""
+def encode_chunk(chunk: Chunk, seed: int, *, begins: bool, straight: bool = False) -> "list[bytes | memoryview[int]]":
+    """Return the front of a chunk, and its data in one piece or several."""
     run = chunk.run
+    flags = (BEGINS if begins else 0) | (STRAIGHT if straight else 0)
     if isinstance(run, EntriesRun):
-        kind, head, data = ENTRIES, run.head, run.data
-        return _front(kind, begins, chunk.last_seq, head, len(data), seed, chunk.bloom), data
+        return [_front(ENTRIES, flags, chunk.last_seq, run.head, run.octets, seed, chunk.bloom), *run.blocks]
     record = publish(0, run, range(run.count), chunk.timestamp_ms, 0)
     contents = memoryview(record)[RECORD_OCTETS:]
     head = _head(run.count, run.count, chunk.timestamp_ms, run.first_seq, contents)
-    return _front(CONTENTS, begins, chunk.last_seq, head, len(contents), seed, chunk.bloom), contents
+    return [_front(CONTENTS, flags, chunk.last_seq, head, len(contents), seed, chunk.bloom), contents]
 
 
-def encode_gap(first_offset: int, count: int, last_seq: int, timestamp_ms: int, seed: int, *, begins: bool) -> bytes:
+def encode_gap(
+    first_offset: int, count: int, last_seq: int, timestamp_ms: int, seed: int, *, begins: bool, straight: bool = False
+) -> bytes:
     """Return a chunk of messages that are lost; `last_seq` and `timestamp_ms` are those of the chunk before."""
-    return _front(GAP, begins, last_seq, _head(0, count, timestamp_ms, first_offset, b""), 0, seed)
+    flags = (BEGINS if begins else 0) | (STRAIGHT if straight else 0)
+    return _front(GAP, flags, last_seq, _head(0, count, timestamp_ms, first_offset, b""), 0, seed)
 
 
 def decode_chunk(front: Front, data: bytes) -> "Run":
@@ -246,9 +253,8 @@ def _head(entries: int, count: int, timestamp_ms: int, first_offset: int, data: 
 
 
 def _front(
-    kind: int, begins: bool, last_seq: int, head: bytes, octets: int, seed: int, bloom: bytes | None = None
+    kind: int, flags: int, last_seq: int, head: bytes, octets: int, seed: int, bloom: bytes | None = None
 ) -> bytes:
-    flags = BEGINS if begins else 0
     if bloom is None:
         bloom = b""
     elif not bloom:
@@ -284,6 +290,7 @@ def decode_front(octets: bytes, at: int, seed: int) -> Front | None:
         timestamp_ms,
         entries,
         octets[at + GUARD_OCTETS : head_at] if is_known else None,
+        straight=bool(flags & STRAIGHT),
     )
 
 

@@ -55,6 +55,18 @@ class MemoryStreamLog(ChunkLog):
         self.last_seq, self.timestamp_ms = last.last_seq, last.timestamp_ms
         done(None)
 
+    def write_straight(
+        self,
+        chunks: "list[Chunk]",  # noqa: ARG002 - there is no log that would commit them
+        segment_octets_max: int,  # noqa: ARG002
+        done: "Callable[[BaseException | None], None]",  # noqa: ARG002
+    ) -> bool:
+        """Write nothing so."""
+        return False
+
+    def commit(self) -> None:
+        """Do nothing: nothing was written straight."""
+
     def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
         """Give runs from the one with an offset on. Their `arrived_ms` is wall time."""
         offset = max(offset, self.first_offset)

@@ -39,14 +39,18 @@ class Recovered(NamedTuple):
     cut: str
 
 
-def recover(log: "Disk", stream_id: int) -> Recovered:
-    """Open the folder of a stream in that of the log, or make it. Raises DiskError, VersionError."""
-    return _Recovery(open_folder(log, stream_id), stream_id).run()
+def recover(log: "Disk", stream_id: int, committed_seq: int | None = None) -> Recovered:
+    """Open the folder of a stream in that of the log, or make it. Raises DiskError, VersionError.
+
+    Up to `committed_seq` the log has committed what went straight into the files; None: nobody knows.
+    """
+    return _Recovery(open_folder(log, stream_id), stream_id, committed_seq).run()
 
 
 class _Recovery:
-    def __init__(self, disk: "Disk", stream_id: int) -> None:
+    def __init__(self, disk: "Disk", stream_id: int, committed_seq: int | None) -> None:
         self._disk = disk
+        self._committed_seq = committed_seq
         self._stream_id = stream_id
         self._reports: list[str] = []
         self._cut = ""
@@ -59,6 +63,8 @@ class _Recovery:
         firsts = first_offsets(self._disk)
         stop = self._missing(folder, firsts)
         tail = self._newest(folder, firsts)
+        if self._committed_seq and not self._reports and (tail is None or tail.last_seq < self._committed_seq):
+            self._report("its end is missing: messages that were confirmed are lost")
         if len(firsts) > 1 and firsts[1] <= floor:
             while len(firsts) > 1 and firsts[1] <= floor:
                 folder.unlink(firsts.pop(0))  # of a removal that was not finished
@@ -161,7 +167,7 @@ class _Recovery:
         """Return what was found in the newest segment, without those behind it in which there is nothing."""
         while firsts:
             first = firsts[-1]
-            tail = scan_tail(folder, first)
+            tail = scan_tail(folder, first, committed_seq=self._committed_seq)
             if tail.next_offset > first or (tail.sound and (len(firsts) == 1 or first <= self._floor)):
                 tail.reach(max(self._floor, self._noted if self._noted is not None and self._noted > first else 0))
                 for report in tail.reports:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pybroker.store.streams.writer import Removed, Written
     from pybroker.store.worker import Worker
 
+    # Of the last chunk: where it begins, the offset behind it, its last seq, its time.
+    Numbers = tuple[int, int, int, int]
+
 
 class StreamLog(ChunkLog):
     """A stream has the offsets `first_offset .. next_offset - 1` on disk; what is below is gone, or was truncated.
@@ -45,6 +48,7 @@ class StreamLog(ChunkLog):
         "_removing",
         "_segments",
         "_told",
+        "_uncommitted",
         "_waiting",
         "_worker",
         "_writer",
@@ -69,6 +73,7 @@ class StreamLog(ChunkLog):
         self._segments = recovered.segments
         self._last_chunk_offset = recovered.last_chunk_offset
         self._appending = self._removing = self._deleted = False
+        self._uncommitted: tuple[Numbers, list[Written]] | None = None  # of a straight write
         # Most streams have none of these: an empty tuple takes nothing.
         self._waiting: tuple[Callable[[], None], ...] = ()  # removals, until the one before is done
         self._parked: tuple[Callable[[], None], ...] = ()  # reads of a segment that is being removed
@@ -115,14 +120,12 @@ class StreamLog(ChunkLog):
         assert not self._appending
         assert chunks[0].run.first_seq >= self.next_offset
         self._appending = True
-        last = chunks[-1]
-        numbers = last.run.first_seq, last.run.first_seq + last.run.count, last.last_seq, last.timestamp_ms
         job = partial(self._writer.append, chunks, segment_octets_max)
-        self._worker.submit(job, partial(self._appended, numbers, done))
+        self._worker.submit(job, partial(self._appended, _numbers(chunks[-1]), done))
 
     def _appended(
         self,
-        numbers: tuple[int, int, int, int],
+        numbers: "Numbers",
         done: "Callable[[BaseException | None], None]",
         result: "list[Written] | BaseException",
     ) -> None:
@@ -130,10 +133,49 @@ class StreamLog(ChunkLog):
         if isinstance(result, BaseException):
             done(result)
             return
-        for written in result:
+        self._count(numbers, result)
+        done(None)
+
+    def _count(self, numbers: "Numbers", segments: "list[Written]") -> None:
+        for written in segments:
             self._segments.put(written)
         self._last_chunk_offset, self.next_offset, self.last_seq, self.timestamp_ms = numbers
+
+    def write_straight(
+        self, chunks: "list[Chunk]", segment_octets_max: int, done: "Callable[[BaseException | None], None]"
+    ) -> bool:
+        """Write chunks whose messages may be nowhere else, and which are not committed.
+
+        Readers have them, and the next write may come, when `commit` was called: a start cuts off what the log has not
+        committed, and that must be the last write. With an error it is as if there had been none.
+        """
+        assert not self._appending
+        self._appending = True
+        job = partial(self._writer.append, chunks, segment_octets_max, straight=True)
+        self._worker.submit(job, partial(self._written_straight, _numbers(chunks[-1]), done))
+        return True
+
+    def _written_straight(
+        self,
+        numbers: "Numbers",
+        done: "Callable[[BaseException | None], None]",
+        result: "list[Written] | BaseException",
+    ) -> None:
+        if isinstance(result, BaseException):
+            self._appending = False
+            done(result)
+            return
+        self._uncommitted = numbers, result
         done(None)
+
+    def commit(self) -> None:
+        """Count what was written straight: the log has it as committed."""
+        assert self._uncommitted is not None
+        self._count(*self._uncommitted)
+        self._uncommitted = None
+        self._appending = False
+        if not self._deleted:
+            self._worker.submit(self._writer.note_committed, _nothing)
 
     # -- read ----------------------------------------------------------------------------------------------------------
 
@@ -358,6 +400,14 @@ class StreamLog(ChunkLog):
     def _floor(self, floor: int) -> int:
         """Return where the stream begins, which may be behind the floor that is on disk."""
         return max(floor, self._segments.firsts[0]) if self._segments.firsts else floor
+
+
+def _numbers(last: "Chunk") -> "Numbers":
+    return last.run.first_seq, last.next_offset, last.last_seq, last.timestamp_ms
+
+
+def _nothing(_: object) -> None:
+    """Do nothing after a job whose failure costs a start some time, and nothing else."""
 
 
 def _nobody(_: str) -> None:

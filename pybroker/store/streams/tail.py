@@ -1,10 +1,12 @@
 """Tail: one segment as a scan finds it, and whether its end is torn or damaged.
 
 A chunk that is not sound is damaged if it is known to have been on disk: the index says so, or a sound chunk behind it
-begins a later write. Otherwise it, and all behind it, are of a write that was not finished: a torn end.
+begins a later write. Otherwise it, and all behind it, are of a write that was not finished: a torn end. So is a last
+write that went straight into the segment, if the log has not committed it: nobody was told of it.
 """
 
-from typing import TYPE_CHECKING
+from copy import copy
+from typing import TYPE_CHECKING, Any
 
 from pybroker.store.disk import DiskError
 from pybroker.store.format import FormatError, VersionError
@@ -66,10 +68,18 @@ class Tail:
             disk.sync_folder()
 
 
-def scan_tail(folder: "Folder", first_offset: int, *, whole: bool = False, size: int | None = None) -> Tail:
+def scan_tail(
+    folder: "Folder",
+    first_offset: int,
+    *,
+    whole: bool = False,
+    size: int | None = None,
+    committed_seq: int | None = None,
+) -> Tail:
     """Read a segment from the last place on that its index knows, or all of it. Raises DiskError, VersionError.
 
-    If a `size` is given no octets behind it are read.
+    If a `size` is given no octets behind it are read. A last write that went straight counts if the log has committed
+    it, up to `committed_seq`; None: that is not known, and it counts.
     """
     disk = folder.disk
     seed = folder.point_seed(first_offset)
@@ -85,7 +95,8 @@ def scan_tail(folder: "Folder", first_offset: int, *, whole: bool = False, size:
             tail = Tail(folder, first_offset)
             if header is not None:
                 tail.sound, tail.last_seq, tail.timestamp_ms = True, header.last_seq, header.timestamp_ms
-            _Scan(tail, Cursor(sectors.read, folder.seed, place.position, size), index, number, place, seed).run()
+            cursor = Cursor(sectors.read, folder.seed, place.position, size)
+            _Scan(tail, cursor, index, number, place, seed).run(committed_seq)
             if tail.found or not number:
                 break
             # All behind this place is damaged: the one before it knows more.
@@ -118,6 +129,7 @@ class _Scan:
         self._synced = self._proof or index.place(0)[1]
         self._bad: list[tuple[int, int, int, int]] = []  # position, octets, first offset that is lost, stop
         self._behind: list[tuple[int, Front]] = []
+        self._before: tuple[int, bool, dict[str, Any]] | None = None  # the last write's position, and all before it
         self._expected = tail.next_offset = place.offset
         tail.end = place.position
         if number:
@@ -126,7 +138,7 @@ class _Scan:
             tail.first_ms = start.timestamp_ms
             tail.active.point_count, tail.active.point_position = number, place.position
 
-    def run(self) -> None:
+    def run(self, committed_seq: int | None) -> None:
         """Read up to the end of the file, and judge."""
         cursor, tail, synced = self._cursor, self._tail, self._synced
         while cursor.position < cursor.stop:
@@ -142,6 +154,8 @@ class _Scan:
             self._bad.append((position, cursor.position - position, expected, self._expected))
             if position < synced.position:
                 self._prove()
+        if committed_seq is not None:
+            self._leave_out_uncommitted(committed_seq)
         if tail.next_offset < synced.offset:
             self._prove()
             if self._expected < synced.offset:
@@ -156,6 +170,14 @@ class _Scan:
         active = tail.active
         active.end, active.first_ms = tail.end, tail.first_ms
         tail.complete = not active.pending and self._proof == (tail.next_offset, tail.timestamp_ms, tail.end, SYNCED)
+
+    def _leave_out_uncommitted(self, committed_seq: int) -> None:
+        """Go back to where the last write began, if that went straight and was not committed."""
+        if self._before is None or self._tail.last_seq <= committed_seq:
+            return
+        position, straight, before = self._before
+        if straight and position >= self._synced.position:
+            vars(self._tail).update(before)
 
     def _found(self, position: int, front: "Front") -> None:
         self._expected = front.next_offset
@@ -176,6 +198,8 @@ class _Scan:
 
     def _add(self, position: int, front: "Front") -> None:
         tail = self._tail
+        if front.begins:
+            self._before = position, front.straight, {**vars(tail), "active": copy(tail.active)}
         if position == HEADER_OCTETS:
             tail.first_ms = front.timestamp_ms
         if front.begins and position > HEADER_OCTETS:

@@ -110,8 +110,11 @@ class Writer:
 
     # -- append --------------------------------------------------------------------------------------------------------
 
-    def append(self, chunks: list[Chunk], segment_octets_max: int) -> list[Written]:
-        """Write chunks, all of them on disk when this returns; return the segments they are in. Raises DiskError."""
+    def append(self, chunks: list[Chunk], segment_octets_max: int, *, straight: bool = False) -> list[Written]:
+        """Write chunks, all of them on disk when this returns; return the segments they are in. Raises DiskError.
+
+        A `straight` write is all in one segment, of which the index learns by `note_committed`.
+        """
         active, self.active = self.active, None  # unless all goes well
         if active is not None and active.end == HEADER_OCTETS:
             # It may be the only one that knows where the stream ends, and nothing in it is in doubt: it stays.
@@ -124,20 +127,22 @@ class Writer:
             self._discard(active)
         while at < len(chunks):
             filled = active is not None and active.end > HEADER_OCTETS
-            if active is not None and filled and active.end + _octets(chunks[at]) > segment_octets_max:
+            first = sum(map(_octets, chunks)) if straight else _octets(chunks[at])
+            if active is not None and filled and active.end + first > segment_octets_max:
                 self._sync_index(active)
                 active = None
             active = active or Active(next_offset)
-            stop = _fitting(chunks, at, segment_octets_max - active.end)
-            self._write(active, (next_offset, last_seq, timestamp_ms), chunks[at:stop])
+            stop = len(chunks) if straight else _fitting(chunks, at, segment_octets_max - active.end)
+            self._write(active, (next_offset, last_seq, timestamp_ms), chunks[at:stop], straight=straight)
             at = stop
             last = chunks[at - 1]
             next_offset, last_seq, timestamp_ms = last.next_offset, last.last_seq, last.timestamp_ms
-            write_index(self.folder, active, next_offset, timestamp_ms)
+            if not straight:
+                write_index(self.folder, active, next_offset, timestamp_ms)
             written.append(Written(active.first_offset, active.end, active.first_ms, timestamp_ms))
         self.active, self._broken = active, False
         self.next_offset, self.last_seq, self.timestamp_ms = next_offset, last_seq, timestamp_ms
-        if active is not None:
+        if active is not None and not straight:
             self.note(active.first_offset)
         return written
 
@@ -147,6 +152,12 @@ class Writer:
             with suppress(DiskError):
                 self.folder.write_meta(self.floor, newest)
                 self._newest = newest
+
+    def note_committed(self) -> None:
+        """Let the index have the last write, which was a straight one: a start believes it then."""
+        if self.active is not None:
+            write_index(self.folder, self.active, self.next_offset, self.timestamp_ms)
+            self.note(self.active.first_offset)
 
     def _discard(self, active: Active | None) -> None:
         """Remove what a failed write may have begun; gone from disk when this returns, since offsets come again.
@@ -163,7 +174,9 @@ class Writer:
                 self.folder.unlink(first)
                 disk.sync_folder()
 
-    def _write(self, active: Active, before: tuple[int, int, int], chunks: list[Chunk]) -> None:
+    def _write(
+        self, active: Active, before: tuple[int, int, int], chunks: list[Chunk], *, straight: bool = False
+    ) -> None:
         """Write chunks into one segment, and the segment's header in front if it is a new one; sync it.
 
         Before them the stream has this next offset, last seq and timestamp.
@@ -186,20 +199,21 @@ class Writer:
                 lost = chunk.run.first_seq - next_offset
                 if lost:
                     active.note(Point(next_offset, timestamp_ms, position), point_seed)
-                    parts.append(encode_gap(next_offset, lost, last_seq, timestamp_ms, seed, begins=begins))
-                    position += len(parts[-1])
+                    gap = encode_gap(next_offset, lost, last_seq, timestamp_ms, seed, begins=begins, straight=straight)
+                    parts.append(gap)
+                    position += len(gap)
                     begins = False
                 next_offset, last_seq, timestamp_ms = chunk.next_offset, chunk.last_seq, chunk.timestamp_ms
-                front, data = encode_chunk(chunk, seed, begins=begins)
+                encoded = encode_chunk(chunk, seed, begins=begins, straight=straight)
                 begins = False
                 active.note(Point(chunk.run.first_seq, chunk.timestamp_ms, position), point_seed)
-                parts += (front, data)
-                position += len(front) + len(data)
+                parts += encoded
+                position += sum(map(len, encoded))
                 if position - start >= WRITE_OCTETS:
-                    disk.write_at(file, start, b"".join(parts))
+                    disk.write_parts(file, start, parts)
                     start, parts = position, []
             if parts:
-                disk.write_at(file, start, b"".join(parts))
+                disk.write_parts(file, start, parts)
             disk.sync(file)
         finally:
             disk.close(file)

@@ -22,6 +22,7 @@ from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Index, Target
 from pybroker.store.segments.scan import Damaged
 from pybroker.store.segments.segment import SegmentFile, seal_segment, segment_number
+from pybroker.store.streams.straight import committed_seqs
 from pybroker.store.tools.scrub import Scrub, scrub_log
 from pybroker.store.tools.stream_repair import repair_streams
 
@@ -62,7 +63,7 @@ def repair(data: "Path") -> Work:
         yield at, len(numbers)
         if _is_damaged(disk, number, found.log_id):
             done += _write_anew(disk, number, found.log_id)
-    done += yield from repair_streams(disk)
+    done += yield from repair_streams(disk, committed_seqs(found))
     return done
 
 

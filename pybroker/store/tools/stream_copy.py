@@ -141,12 +141,11 @@ class StreamCopy:
         index = Index.read(disk, folder.point_seed(first), first)
         end = size = disk.size(file)
         synced = index.synced()
-        if newest and synced is not None:
-            end = size = min(size, synced.position)
+        sure = size if not newest else synced.position if synced is not None else 0
         header = _header(sectors)
         next_offset = first
         if not whole:
-            end, next_offset = self._end(Cursor(sectors.read, folder.seed, HEADER_OCTETS, size), first)
+            end, next_offset = self._end(Cursor(sectors.read, folder.seed, HEADER_OCTETS, size), first, sure)
         before = header is not None and header.last_seq < self._next_seq
         empty = None
         if header is not None:
@@ -159,10 +158,18 @@ class StreamCopy:
                 parts.append(_given(folder.stream_id, index_name(first), index.encode()))
         return _Segment(parts, next_offset, before, empty)
 
-    def _end(self, cursor: Cursor, first: int) -> tuple[int, int]:
-        """Return where chunks end that are not too new, and the offset behind them."""
+    def _end(self, cursor: Cursor, first: int, sure: int) -> tuple[int, int]:
+        """Return where chunks end that are not too new, and the offset behind them.
+
+        Behind a `sure` place the index knows nothing: a write may be under way there, or one that it has yet to learn.
+        """
         next_offset = first
         while cursor.position < cursor.stop:
+            position = cursor.position
+            if position >= sure and cursor.sound(next_offset) is None:
+                front = cursor.next_sound(next_offset)
+                if front is None or not front.begins:
+                    return position, next_offset
             front = cursor.front()
             if front is None and not cursor.search():
                 break

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pybroker.store.disk import Disk
     from pybroker.store.streams.folder import Folder
+    from pybroker.store.streams.straight import CommittedSeqs
     from pybroker.store.streams.tail import Tail
 
 # Suffix of a segment that is written anew, until it is whole; what a kill left of it goes at the next start.
@@ -29,8 +30,13 @@ NEW_SUFFIX: Final = ".new"
 WRITE_OCTETS: Final = 4_194_304
 
 
-def repair_streams(log: "Disk") -> "Generator[tuple[int, int], None, list[str]]":
-    """Repair all streams in the folder of the log; return a sentence for each fault. Raises DiskError, VersionError."""
+def repair_streams(
+    log: "Disk", committed: "CommittedSeqs | None" = None
+) -> "Generator[tuple[int, int], None, list[str]]":
+    """Repair all streams in the folder of the log; return a sentence for each fault. Raises DiskError, VersionError.
+
+    `committed` is what the log has committed of them, if that is known.
+    """
     scrub = Scrub()
     yield from scrub_streams(log, scrub, running=False)
     # A start makes indexes again without a word, since nothing is lost with them.
@@ -39,7 +45,7 @@ def repair_streams(log: "Disk") -> "Generator[tuple[int, int], None, list[str]]"
     for number, stream_id in enumerate(streams):
         yield number, len(streams)
         # Damage in segments is told when it is taken out.
-        found = recover(log, stream_id)
+        found = recover(log, stream_id, committed.of(stream_id) if committed is not None else None)
         done += [report for report in found.reports if ".log, " not in report]
         if found.cut:
             done.append(found.cut)

@@ -25,10 +25,21 @@ class Piece:
 
     `run` is None while their contents are in the log alone, since before the start: they are `logged` there. A run's
     `first_seq` here is its offset. `position` is the commit position with which they are on disk.
-    `octets` is about what it takes in memory.
+    `octets` is about what it takes in memory; what went `straight` into the stream's files the log never has.
     """
 
-    __slots__ = ("_spans", "first_seq", "logged", "octets", "offset", "position", "run", "stop", "timestamp_ms")
+    __slots__ = (
+        "_spans",
+        "first_seq",
+        "logged",
+        "octets",
+        "offset",
+        "position",
+        "run",
+        "stop",
+        "straight",
+        "timestamp_ms",
+    )
 
     def __init__(
         self,
@@ -49,6 +60,7 @@ class Piece:
         self.stop = offset + count
         self._spans: array[int] | None = None  # first and last of all seqs, if they do not follow each other
         self.octets = run.octets + PIECE_OCTETS if run is not None else 0
+        self.straight = False
 
     def extend(self, contents: list[bytes], octets: int, body_octets: int, body_size: int) -> None:
         """Append messages whose seqs follow the last one's."""
@@ -56,6 +68,10 @@ class Piece:
         self.run.extend(contents, octets, body_octets, body_size)
         self.stop += len(contents)
         self.octets += octets
+
+    def go_straight(self) -> None:
+        """Be in the stream's files and not in the log."""
+        self.straight = True
 
     def begin_at(self, offset: int) -> None:
         """Leave out messages below an offset, of one without contents."""

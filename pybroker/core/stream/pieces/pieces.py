@@ -55,6 +55,16 @@ class Pieces:
         """Return those with their contents in memory."""
         return [piece for piece in self._pieces if piece.run is not None]
 
+    def octets_of(self, position: int) -> int:
+        """Return how many octets of entries are committed with a position, which is the last one that was given."""
+        octets = 0
+        for piece in reversed(self._pieces):
+            if piece.position != position:
+                break
+            if isinstance(piece.run, EntriesRun):
+                octets += piece.run.octets
+        return octets
+
     def find(self, offset: int) -> Piece | None:
         """Return the one with this message, or the first one behind it; None if there is none."""
         at = bisect_right(self._pieces, offset, key=_STOP)

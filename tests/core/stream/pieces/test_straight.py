@@ -1,0 +1,159 @@
+"""Which streams of a batch are written straight; what becomes of it on a disk is in tests/flows."""
+
+import pytest
+
+from pybroker.core.channel.receipt import Receipt
+from pybroker.core.policy.limits import QueueLimits
+from pybroker.core.stream.make import make_queue
+from pybroker.core.stream.pieces import straight
+from pybroker.core.stream.pieces.straight import BEFORE_OCTETS_MAX, OCTETS_MIN, STREAMS_MAX
+from pybroker.store.journal.batch_builder import BatchBuilder
+from pybroker.store.memory import MemoryLog
+from pybroker.store.streams.memory import MemoryStreamLog
+from pybroker.wire.table import Table
+from tests.entries import entries_run
+
+
+class OneBatchLog(MemoryLog):
+    """A log whose batches gather for ever."""
+
+    def __init__(self):
+        super().__init__()
+        self.builder = BatchBuilder()
+        self.settled = []
+
+    @property
+    def commit_position(self):
+        return 1
+
+    def append(self, run, indexes, queue_ids):
+        self.builder.append(run, indexes, queue_ids)
+        return 1
+
+    def settle_seqs(self, queue_id, first, last):
+        self.settled.append((first, last))
+
+
+class Files(MemoryStreamLog):
+    """Files that answer when they are told to, and `take` straight writes or do not."""
+
+    def __init__(self):
+        super().__init__()
+        self.written = []
+        self.take = True
+
+    def append(self, chunks, segment_octets_max, done):
+        self.written.append((chunks, lambda error: super(Files, self).append(chunks, segment_octets_max, done)))
+
+    def write_straight(self, chunks, segment_octets_max, done):
+        if self.take:
+            self.chunks = chunks
+            self.written.append((chunks, done))
+        return self.take
+
+    def commit(self):
+        super().append(self.chunks, 0, lambda _: None)
+
+    def answer(self, error=None):
+        chunks, done = self.written.pop(0)
+        done(error)
+        return chunks
+
+
+@pytest.fixture
+def log(world):
+    log = world.broker.log = OneBatchLog()
+    return log
+
+
+@pytest.fixture
+def stream(world, log):
+    return make(world, "s")
+
+
+def make(world, name, **limits):
+    limits = QueueLimits(queue_type="stream", **limits)
+    arguments = Table({"x-queue-type": "stream"})
+    made = make_queue(
+        world.vhost, name, durable=True, auto_delete=False, owner=None, arguments=arguments, limits=limits
+    )
+    made.use_files(Files())
+    world.vhost.queues[name] = made
+    return made
+
+
+def publish(stream, octets):
+    stream.publish_entries(entries_run(0, bytes(octets)), Receipt())
+
+
+def close(world):
+    """Close the batch; return whether it waits, and how often it was told to go on."""
+    told = []
+    writes = world.broker.streams.straight
+    return writes.log_closing(1, world.broker.log.builder, lambda: told.append(1)), told
+
+
+def test_a_large_part_is_taken_out_of_the_batch_and_marked(world, stream, log):
+    publish(stream, OCTETS_MIN)
+    waits, told = close(world)
+    assert (waits, told) == (True, [])
+    (chunk,) = stream.files.answer()
+    assert told == [1]
+    ((mark, start, stop, ids),) = log.builder.appends
+    assert (ids, stop - start, mark.first_seq) == ((stream.tracking.id,), 1, chunk.last_seq)
+    assert (stream.files.next_offset, stream.pending > 0) == (0, True)
+    world.broker.streams.log_completed(1)
+    assert (stream.files.next_offset, stream.next_offset, stream.pending, log.settled) == (1, 1, 0, [])
+
+
+@pytest.mark.parametrize("why", ["few", "no such files", "deleted", "segment"])
+def test_other_batches_do_not_wait(world, log, why):
+    stream = make(world, "t", segment_octets_max=100_000 if why == "segment" else None)
+    publish(stream, 1_000 if why == "few" else OCTETS_MIN)
+    stream.files.take = why != "no such files"
+    stream.deleted = why == "deleted"
+    assert close(world) == (False, [])
+    assert len(log.builder.appends) == 1
+
+
+def test_files_that_fail_leave_the_batch_as_it_is(world, stream, log):
+    publish(stream, OCTETS_MIN)
+    _, told = close(world)
+    stream.files.answer(OSError("no disk"))
+    assert told == [1]
+    assert [run.octets > OCTETS_MIN for run, *_ in log.builder.appends] == [True]
+    world.broker.streams.log_completed(1)
+    assert (stream.next_offset, stream.files.next_offset) == (1, 0)
+
+
+def test_a_few_of_many_streams_the_largest(world, log):
+    streams = [make(world, f"s{number}") for number in range(STREAMS_MAX + 2)]
+    for number, stream in enumerate(streams):
+        publish(stream, OCTETS_MIN + number)
+    close(world)
+    assert [bool(stream.files.written) for stream in streams] == [False] * 2 + [True] * STREAMS_MAX
+
+
+def test_much_that_has_not_moved_is_left_to_the_mover(world, stream, log):
+    publish(stream, BEFORE_OCTETS_MAX // 2)
+    stream.pieces.seal()
+    publish(stream, OCTETS_MIN)
+    assert straight.BEFORE_OCTETS_MAX > stream.pending // 2
+    for piece in list(stream.pieces)[:1]:
+        piece.position = 0
+        piece.octets += BEFORE_OCTETS_MAX
+    assert close(world) == (False, [])
+
+
+def test_what_moves_comes_first(world, stream, log):
+    publish(stream, 1_000)
+    stream.pieces.seal()
+    world.broker.streams.log_completed(1)
+    world.broker.streams.move(stream)
+    publish(stream, OCTETS_MIN)
+    waits, told = close(world)
+    assert waits
+    stream.files.answer()
+    assert told == []
+    stream.files.answer()
+    assert told == [1]
