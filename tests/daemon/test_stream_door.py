@@ -104,7 +104,7 @@ def test_subscriptions_are_consumers(running, client):
     assert client.create("s") == Code.OK
     client.subscribe(7, "s", 1)
     (row,) = json.loads(running.ctl("-q", "list_consumers", "queue_name", "consumer_tag", "--formatter", "json"))
-    assert {"queue_name": "s", "consumer_tag": "7"} == row
+    assert {"queue_name": "s", "consumer_tag": "stream.subid-7"} == row
     client.declare(1, "s")
     client.number(1, range(10))
     client.take(10)
