@@ -21,9 +21,11 @@ log = logging.getLogger("pybroker.connection")
 
 
 class Connection:
-    """Invariants: while `_pending` is not empty `_on_writable` is called back; after `close` the transport is None."""
+    """Invariants: while `_pending` is not empty `_on_writable` is called back, or was and `flush` goes on with it;
+    after `close` the transport is None.
+    """
 
-    __slots__ = ("_pending", "_server", "_transport", "held", "newcomer", "session")
+    __slots__ = ("_is_writable", "_pending", "_server", "_transport", "held", "newcomer", "session")
 
     def __init__(self, server: "Server", transport: "Transport", session: "Session", kind: str) -> None:
         self._server = server
@@ -32,6 +34,7 @@ class Connection:
         self.newcomer = kind  # of its door, until its handshake is over
         self.held = False  # the turn has us in a line, and starts the reader again
         self._pending: Sequence[Any] = ()
+        self._is_writable = False  # what is pending can be sent in the next turn
         session.link = self
         # A filter may have octets already that no event will announce.
         self._listen()
@@ -169,17 +172,30 @@ class Connection:
         if self.session.answer_at_ms and self.session.finished and not self.session.close_now:
             self._answer_delayed(b"".join(map(bytes, (*self._pending, *self.session.pop_output()))))
             return
-        if not self._pending:
+        if self._is_writable:
+            self._send_pending()
+        if not self._pending and self._transport is not None:
             self._send_output()
         self._after_send()
 
     def _on_writable(self) -> None:
-        pending, self._pending = list(self._pending), ()
-        self._send(pending)
+        assert self._transport is not None
+        if self.session.output_left:
+            # With the others, in this turn or a later one.
+            self._transport.stop_writing()
+            self._is_writable = True
+            self.session.mark_dirty()
+            return
+        self._send_pending()
         if not self._pending and self._transport is not None:
             self._transport.stop_writing()
             self._send_output()
         self._after_send()
+
+    def _send_pending(self) -> None:
+        pending, self._pending = list(self._pending), ()
+        self._is_writable = False
+        self._send(pending)
 
     def _send_output(self) -> None:
         session = self.session
@@ -193,6 +209,7 @@ class Connection:
         """Send more of what the session makes as it is sent, no more than this turn's share."""
         session, turn = self.session, self._server.turn
         turn.senders += 1
+        turn.slices += 1
         for _ in range(turn.sends - 1):
             if self._pending or self._transport is None or not session.output_left:
                 return
@@ -200,6 +217,7 @@ class Connection:
             if not parts:
                 return  # it says when there are some
             self._send(parts)
+            turn.slices += 1
         if session.output_left and not self._pending and self._transport is not None:
             session.mark_dirty()
 

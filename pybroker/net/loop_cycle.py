@@ -37,6 +37,8 @@ LATELY_MS: Final = 20
 ROUNDS_MAX: Final = 4
 # Of output that is made as it is sent so many parts of 256 KiB leave in a round, over all connections; of each one.
 SENDS_MAX: Final = 4
+# So many parts leave in a turn.
+SLICES_MAX: Final = 8
 
 log = logging.getLogger("pybroker")
 
@@ -75,6 +77,7 @@ class LoopCycle(Turn):
         "sends",
         "served_ms",
         "sharers",
+        "slices",
         "spare",
     )
 
@@ -85,6 +88,7 @@ class LoopCycle(Turn):
         self.readers = 0  # connections that were read in this turn
         self.senders = 0  # connections that had more to send than one part in this round
         self.sends = SENDS_MAX  # how many parts each of them may send
+        self.slices = 0  # such parts sent in this turn
         self.sharers = 0  # how many there were when the shares were computed last
         self.read_octets = READ_OCTETS_MAX  # an equal share for each of as many as there were last time
         self._loop: Any = gevent.get_hub().loop
@@ -143,6 +147,7 @@ class LoopCycle(Turn):
                 self.share(readers)
             self.readers = 0
         self.woken = True  # what follows needs no call back to be asked for
+        self.slices = 0
         try:
             # Before the deliveries: the disk works while they are made.
             broker.log.turn_ended()
@@ -241,6 +246,9 @@ class LoopCycle(Turn):
         sessions, self.sessions = self.sessions, []
         try:
             for session in sessions:
+                if session.output_left and self.slices >= SLICES_MAX:
+                    self.sessions.append(session)
+                    continue
                 session.dirty = False
                 link = session.link
                 if link is not None:

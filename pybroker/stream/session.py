@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pybroker.core.auth.permissions import check_vhost
 from pybroker.core.peer.session import PeerSession
+from pybroker.core.peer.slice_buffers import SLICE_OCTETS
 from pybroker.core.peer.states import ENDING, State
 from pybroker.core.queue import pause
 from pybroker.log_event import event
@@ -139,30 +140,36 @@ class StreamSession(PeerSession):
     # -- out ----------------------------------------------------------------------------------------------------------
 
     def pop_output(self) -> list[Any]:
-        """Give away the octets to be sent; of chunks in the files one slice, if all that was given before is sent."""
+        """Give away the octets to be sent; of large chunks one slice, if all that was given before is sent."""
         if not self.output_left:
             return super().pop_output()
-        if self._buffer is None:
-            self._buffer = self.broker.streams.shared_reads.buffers.borrow()
-        outbox, room, parts, at = self.outbox, self._buffer, [], 0
-        while at < len(outbox) and room:
+        outbox, parts, at, given = self.outbox, [], 0, 0
+        while at < len(outbox) and given < SLICE_OCTETS:
             part = outbox[at]
             if isinstance(part, Delivery):
-                octets = part.read(room)
+                octets = part.read(self._room(given))
                 if not octets:
                     break
                 at += part.is_over
+            elif given + len(part) > SLICE_OCTETS:
+                view, left = memoryview(part), SLICE_OCTETS - given
+                octets, outbox[at] = view[:left], view[left:]
             else:
                 octets = part
                 at += 1
             parts.append(octets)
-            room = room[len(octets) :]
+            given += len(octets)
         del outbox[:at]
-        given = sum(map(len, parts))
         self.unsent_octets += given
         self.queued_octets -= given
         self.output_left = bool(outbox)
         return parts
+
+    def _room(self, taken: int) -> memoryview:
+        """Return room for the rest of a slice."""
+        if self._buffer is None:
+            self._buffer = self.broker.streams.shared_reads.buffers.borrow()
+        return self._buffer[taken:]
 
     def output_sent(self, octets_left: int) -> None:
         """Learn what the kernel did not accept."""

@@ -7,6 +7,7 @@ entries.
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from pybroker.core.channel.consumer import Consumer
+from pybroker.core.peer.slice_buffers import SLICE_OCTETS
 from pybroker.core.stream.filter import filters_of_properties
 from pybroker.entries_run import ENTRIES_MAX, ENTRIES_OCTETS_MAX, HEAD, EntriesRun
 from pybroker.store.streams.stored_entries import StoredEntries
@@ -89,6 +90,8 @@ class Subscription(Consumer):
         else:
             # Put together once, for all who get it.
             session.outbox += (head, run.data)
+            if run.octets > SLICE_OCTETS:
+                session.output_left = True
         self.chunks -= 1
         session.queued(len(head) + run.octets)
 

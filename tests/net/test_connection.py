@@ -384,7 +384,9 @@ def test_nothing_more_is_made_while_something_waits_for_the_kernel(pair):
     link = Link(server, Transport(kernel, get_hub().loop), session, "amqp")
     link.flush()
     assert (kernel.octets, session.parts, session.dirty) == (b"123", [b"56"], False)
-    link._on_writable()
+    link._on_writable()  # goes on in its turn, with the others
+    assert (kernel.octets, session.dirty) == (b"123", True)
+    link.flush()
     assert (kernel.octets, session.left) == (b"123456", [0, 1, 0, 0])
     link.close("the test is over")
 

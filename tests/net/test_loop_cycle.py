@@ -8,7 +8,7 @@ import pytest
 from pamqp import body, commands, header
 
 from pybroker.core.background_task import BackgroundTask
-from pybroker.net.loop_cycle import READ_OCTETS_MAX, READ_OCTETS_MIN, SENDS_MAX, TURN_READ_OCTETS
+from pybroker.net.loop_cycle import READ_OCTETS_MAX, READ_OCTETS_MIN, SENDS_MAX, SLICES_MAX, TURN_READ_OCTETS
 from pybroker.session import RECEIVE_MS
 from tests.loop import until
 
@@ -161,6 +161,34 @@ def test_who_sends_what_is_made_as_it_is_sent_shares_a_round(server):
         assert (turn.sends, turn.senders) == (sends, 0)
         turn._flush()
         assert turn.sends == sends
+
+
+class Large:
+    """A session that has a part for every flush."""
+
+    link = None
+
+    def __init__(self, turn, sent):
+        self.turn, self.sent, self.link = turn, sent, self
+        self.consumers, self.dirty, self.output_left = 0, True, True
+
+    def flush(self):
+        self.sent.append(self)
+        self.turn.slices += 1
+
+
+def test_a_turn_sends_so_many_parts_of_what_is_made_as_it_is_sent(server):
+    turn, sent = server.turn, []
+    sessions = [Large(turn, sent) for _ in range(SLICES_MAX + 3)]
+    small = Large(turn, sent)
+    small.output_left = False
+    turn.sessions += [*sessions, small]
+    turn.run()
+    assert sent == [*sessions[:SLICES_MAX], small]
+    assert (turn.sessions, turn.woken) == (sessions[SLICES_MAX:], True)
+    assert [session.dirty for session in sessions] == [False] * SLICES_MAX + [True] * 3
+    turn.run()
+    assert sent[SLICES_MAX + 1 :] == sessions[SLICES_MAX:]
 
 
 class Restless:

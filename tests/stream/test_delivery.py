@@ -12,7 +12,7 @@ from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import Key
 from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk
-from tests.stream_peer import StreamPeer
+from tests.stream_peer import FIRST, StreamPeer
 
 SLICE = 1_000
 # Of several slices, of one, and one that is too small to stay in the files.
@@ -45,6 +45,7 @@ class Files:
 @pytest.fixture
 def files(world, peer, monkeypatch):
     monkeypatch.setattr("pybroker.core.peer.slice_buffers.SLICE_OCTETS", SLICE)
+    monkeypatch.setattr("pybroker.stream.session.SLICE_OCTETS", SLICE)
     monkeypatch.setattr("pybroker.store.streams.reader.STORED_OCTETS_MIN", 500)
     files = Files(world)
     peer.declare()
@@ -100,6 +101,25 @@ def test_room_is_given_back_when_a_slice_is_sent(world, peer, files, monkeypatch
     peer.subscribe()
     files.run()
     assert (len(peer.chunks()), lent) == (3, [])
+
+
+def test_large_chunks_in_memory_leave_in_slices_too(world, peer, monkeypatch):
+    monkeypatch.setattr("pybroker.stream.session.SLICE_OCTETS", SLICE)
+    monkeypatch.setattr("pybroker.stream.subscription.SLICE_OCTETS", SLICE)
+    peer.declare()
+    for bodies in CHUNKS:
+        peer.publish(*bodies, first_id=world.vhost.queues["s"].next_offset + 1)
+    other = StreamPeer(world)
+    other.session.receive(commands.Subscribe(5, 1, "s", FIRST, 10, {}).octets)
+    world.broker.pump()
+    session, sizes = other.session, []
+    while parts := session.pop_output():
+        sizes.append(sum(map(len, parts)))
+        other.read(b"".join(parts))
+        session.output_sent(0)
+    assert [chunk.bodies for chunk in other.chunks()] == CHUNKS
+    assert sizes[:3] == [SLICE] * 3
+    assert (session.output_left, session.send_pend) == (False, 0)
 
 
 def test_what_the_system_has_lost_is_read_from_the_disk(world, peer, files):

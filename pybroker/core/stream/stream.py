@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 # A turn serves one reader for so much, in messages that are delivered together; the others have their turn next.
 TURN_COST_MAX: Final = 4_096
+# Of all readers of a stream together.
+READERS_COST_MAX: Final = 16_384
 # One for all streams: its messages are in pieces and files.
 _NO_BACKLOG: Final = Backlog(durable=True)
 
@@ -228,11 +230,15 @@ class Stream(StreamFacts):
     def deliver(self, now_ms: int, *, expire: bool = True) -> None:  # noqa: ARG002 - nothing expires by the message
         """Give each able consumer a turn's share of what it has not read."""
         again = False
+        all_left = READERS_COST_MAX
         for consumer in self.consumers.served():
             reader = self.readers.get(consumer)
             if reader is None:
                 continue
-            left = TURN_COST_MAX
+            if all_left <= 0:
+                again = True
+                break
+            left = mine = min(TURN_COST_MAX, all_left)
             while left > 0 and (credit := consumer.credit()) > 0:
                 cost = reader.serve(credit, left, now_ms)
                 if not cost:
@@ -240,6 +246,7 @@ class Stream(StreamFacts):
                 left -= cost
             else:
                 again = True
+            all_left -= mine - left
             self.consumers.rotate(consumer)
         if again:
             self.wake()

@@ -139,6 +139,20 @@ def test_a_turn_gives_one_reader_about_a_mebibyte(world, stream, attach):
     assert len(sink.got) == 5
 
 
+def test_many_readers_share_what_a_turn_gives(stream, attach):
+    sinks = [attach(stream, OffsetSpec(offset=0), credit=0) for _ in range(6)]
+    for _ in range(2):
+        publish(stream, bytes(600_000))
+    for sink in sinks:
+        sink.left = 100
+        stream.consumers.resume(sink)
+    counts = []
+    for _ in range(3):
+        stream.deliver(0)
+        counts.append([len(sink.got) for sink in sinks])
+    assert counts == [[2, 2, 2, 1, 0, 0], [2, 2, 2, 2, 2, 2], [2, 2, 2, 2, 2, 2]]
+
+
 def test_it_goes_on_behind_what_is_gone(world, make_stream, attach):
     files = MemoryStreamLog()
     runs = [entries_run(0, b"0"), entries_run(3, b"3", b"4")]
