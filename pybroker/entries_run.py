@@ -38,6 +38,10 @@ _NAMES: Final = Names("", "", b"\0\0\xce")
 BLOOM_OCTETS: Final = 16
 # The lowest bit of a bloom.
 UNFILTERED: Final = 1
+# A chunk of so many entries, or octets, takes no messages with other filter values: readers that filter can pass over
+# either.
+APART_ENTRIES_MIN: Final = 100
+APART_OCTETS_MIN: Final = 8_192
 
 
 def united(one: bytes | None, other: bytes | None) -> bytes | None:
@@ -147,6 +151,16 @@ class EntriesRun(Run):
                 crc = crc32(block, crc)
             self._crc = crc
         return self._crc
+
+    def stays_apart(self, other: "EntriesRun") -> bool:
+        """Tell whether the messages of another one should have a chunk of their own, for readers that filter."""
+        mine, theirs = self.bloom, other.bloom
+        if mine == theirs or mine is None or theirs is None:
+            return False
+        if self.entries < APART_ENTRIES_MIN and self.octets < APART_OCTETS_MIN:
+            return False
+        # A bloom with more than half of its bits lets most readers look at the chunk anyway.
+        return bits_of_bloom(theirs).bit_count() <= 4 * max(1, len(theirs))
 
     def join(self, other: "EntriesRun") -> None:
         """Append the messages of another one, whose seqs, or offsets, follow."""

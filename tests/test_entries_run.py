@@ -48,6 +48,29 @@ def test_a_joined_one_brings_its_bloom() -> None:
     assert made.at(0).bloom == made.bloom == b"\x03\x80"
 
 
+@pytest.mark.parametrize(
+    ("mine", "theirs", "apart"),
+    [
+        (b"", b"", False),
+        (b"", b"\x02\x80", True),
+        (b"\x02\x80", b"", True),
+        (b"\x02\x80", b"\x02\x80", False),
+        (b"\x02\x80", b"\x04\x80", True),
+        (b"\x02\x80", b"\xff\x80", False),
+        (None, b"\x02\x80", False),
+        (b"", None, False),
+    ],
+)
+def test_other_filter_values_stay_apart_from_a_large_chunk(
+    mine: bytes | None, theirs: bytes | None, *, apart: bool
+) -> None:
+    many, large, small, other = run(*[ONE] * 100), run(bytes(8_192)), run(*[ONE] * 99), run(TWO)
+    many.bloom = large.bloom = small.bloom = mine
+    other.bloom = theirs
+    assert many.stays_apart(other) == large.stays_apart(other) == apart
+    assert not small.stays_apart(other)
+
+
 def test_bodies_are_exact_for_all() -> None:
     made = run(ONE, TWO)
     assert made.body_octets_of(range(2)) == 4

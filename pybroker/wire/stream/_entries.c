@@ -29,6 +29,8 @@
 #define BATCH_BIT 0x80000000u
 #define ENTRIES_MAX 65535u
 #define DATA_OCTETS_MAX 1040000u
+#define FILTERED_ENTRIES_MAX 100u
+#define FILTERED_OCTETS_MAX 8192u
 /* Entries up to this length are copied as so many octets, where these are there on both sides. */
 #define SHORT_OCTETS 32
 
@@ -171,13 +173,15 @@ static PyObject *shortened(PyObject *whole, size_t octets)
 static inline PyObject *scan_octets(const uint8_t *start, size_t at, size_t stop, Bloom *bloom)
 {
     Frame frame;
+    const size_t octets_max = bloom ? FILTERED_OCTETS_MAX : DATA_OCTETS_MAX;
+    const uint64_t entries_max = bloom ? FILTERED_ENTRIES_MAX : ENTRIES_MAX;
     size_t here = at, data_octets = 0;
     uint64_t entries = 0;
     uint8_t publisher = 0;
     /* The heads say how much it is; whether they are true is seen while copying. */
     while (read_head(start + here, stop - here, bloom, &frame)) {
-        if (here != at && (frame.publisher != publisher || data_octets + frame.data_octets > DATA_OCTETS_MAX ||
-                           entries + frame.number > ENTRIES_MAX))
+        if (here != at && (frame.publisher != publisher || data_octets + frame.data_octets > octets_max ||
+                           entries + frame.number > entries_max))
             break;
         publisher = frame.publisher;
         data_octets += frame.data_octets;

@@ -16,13 +16,16 @@ from contextlib import suppress
 from struct import Struct
 from typing import Final, NamedTuple
 
-from pybroker.entries_run import ENTRIES_MAX, ENTRIES_OCTETS_MAX, LENGTH_OCTETS
+from pybroker.entries_run import APART_ENTRIES_MIN, APART_OCTETS_MIN, ENTRIES_MAX, ENTRIES_OCTETS_MAX, LENGTH_OCTETS
 from pybroker.wire.stream.bloom import bloom_of
 from pybroker.wire.stream.codes import VERSION_1, VERSION_2, Key
 
 PUBLISH: Final = int(Key.PUBLISH)
 # Of what is cut out of several frames: one chunk; that of one frame alone may be longer.
 DATA_OCTETS_MAX: Final = ENTRIES_OCTETS_MAX
+# The same, and entries, with filter values: less becomes a chunk with others in any case.
+FILTERED_ENTRIES_MAX: Final = APART_ENTRIES_MIN
+FILTERED_OCTETS_MAX: Final = APART_OCTETS_MIN
 # The codec of an entry that is no sub-batch; those of sub-batches are 0 (none), 1 (gzip), 2 to 7.
 SINGLE: Final = -1
 
@@ -93,10 +96,13 @@ def _scan_frames(buffer: Buffer, at: int, stop: int, version: int, bloom_octets:
     values: list[bytes | None] = []
     entries = messages = octets = 0
     publisher = -1
+    octets_max, entries_max = DATA_OCTETS_MAX, ENTRIES_MAX
+    if version == VERSION_2:
+        octets_max, entries_max = FILTERED_OCTETS_MAX, FILTERED_ENTRIES_MAX
     while (head := _publish_head(buffer, at, stop, version)) is not None:
         frame_stop, publisher_id, number = head
         more = frame_stop - at - _HEAD_OCTETS - _VERSIONS[version] * number
-        full = octets + more > DATA_OCTETS_MAX or entries + number > ENTRIES_MAX
+        full = octets + more > octets_max or entries + number > entries_max
         if publisher >= 0 and (publisher_id != publisher or full):
             break
         found = _messages(buffer, at + _HEAD_OCTETS, frame_stop, number, version)
@@ -271,7 +277,7 @@ def scan(buffer: Buffer, at: int, stop: int) -> Published | None:
 def scan_filtered(buffer: Buffer, at: int, stop: int, bloom_octets: int) -> Published | None:
     """Return the same of frames of version 2, the bloom of their filter values with so many octets.
 
-    Filter values count for DATA_OCTETS_MAX, too.
+    They are taken within FILTERED_OCTETS_MAX, filter values included, and FILTERED_ENTRIES_MAX.
     """
     found = _scan_filtered(buffer, at, stop, bloom_octets)
     return None if found is None else Published._make(found)

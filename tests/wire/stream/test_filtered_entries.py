@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pybroker.wire.stream.bloom import bloom_of
-from pybroker.wire.stream.entries import Published, pure_scan_filtered, scan, scan_filtered
+from pybroker.wire.stream.entries import (
+    FILTERED_ENTRIES_MAX,
+    FILTERED_OCTETS_MAX,
+    Published,
+    pure_scan_filtered,
+    scan,
+    scan_filtered,
+)
 from tests.strategies import few
 from tests.wire.stream.frames import C, batch, frame, good_entries, message, needs_c, single
 
@@ -53,6 +60,22 @@ def test_the_bloom_is_of_all_frames(octets):
     assert published is not None
     assert (published.bloom, published.entries) == (bloom_of(values, octets), 10)
     assert published.next_at == len(frames)
+
+
+def test_octets_are_limited_over_several_frames():
+    frames = [frame(filtered(1, b"a", single(bytes(4_000))), version=2) for _ in range(3)]
+    octets = b"".join(frames)
+    published = same_scan_filtered(octets)
+    assert published is not None
+    assert (published.entries, published.next_at) == (2, 2 * len(frames[0]))
+    few = frame(*[filtered(1, b"a", single(b""))] * 40, version=2)
+    published = same_scan_filtered(few * 3)
+    assert published is not None
+    assert (published.entries, FILTERED_ENTRIES_MAX) == (80, 100)
+    large = frame(filtered(1, b"a", single(bytes(FILTERED_OCTETS_MAX))), version=2)
+    published = same_scan_filtered(large + large)
+    assert published is not None
+    assert published.next_at == len(large)
 
 
 def test_without_a_value_there_is_no_bloom():

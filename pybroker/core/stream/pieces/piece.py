@@ -99,8 +99,10 @@ class Piece:
             or other.stop - self.offset > PIECE_MESSAGES_MAX
         ):
             return False
-        if isinstance(mine, EntriesRun) or isinstance(theirs, EntriesRun):
-            return type(mine) is type(theirs)
+        if isinstance(mine, EntriesRun):
+            return isinstance(theirs, EntriesRun) and not mine.stays_apart(theirs)
+        if isinstance(theirs, EntriesRun):
+            return False
         return (
             mine.names == theirs.names
             and mine.attributes == theirs.attributes

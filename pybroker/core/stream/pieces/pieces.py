@@ -127,6 +127,7 @@ class Pieces:
             not isinstance(mine, EntriesRun)
             or mine.entries + run.entries > ENTRIES_MAX
             or mine.octets + run.octets > ENTRIES_OCTETS_MAX
+            or mine.stays_apart(run)
         ):
             return False
         piece.join(run)
