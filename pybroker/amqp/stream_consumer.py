@@ -9,6 +9,9 @@ from pybroker.wire.properties import around_headers
 from pybroker.wire.table import join_table, split_table
 
 if TYPE_CHECKING:
+    from pybroker.core.stream.filter import Filters
+    from pybroker.core.stream.stream import Stream
+    from pybroker.offset_spec import OffsetSpec
     from pybroker.run import Run
 
 OFFSET_HEADER: Final = b"x-stream-offset"
@@ -22,6 +25,12 @@ class StreamConsumer(AmqpConsumer):
     """Differs from a queue's consumer in what is written into each message."""
 
     __slots__ = ()
+
+    queue: "Stream"
+
+    def begin(self, spec: "OffsetSpec", filters: "Filters | None") -> None:
+        """Be delivered what passes from there on."""
+        self.queue.attach(self, spec, filters)
 
     def _contents(self, run: "Run", indexes: range, deliveries: int) -> list[bytes]:  # noqa: ARG002 - nothing comes again
         """Return the contents with their offsets; a run's seqs are its offsets."""

@@ -9,7 +9,6 @@ from pybroker.core.exchange.trace import Party
 from pybroker.core.peer.channel import PeerChannel
 from pybroker.stream.access import may
 from pybroker.stream.confirms import Confirms
-from pybroker.stream.subscription import Subscription
 from pybroker.wire.stream.codes import Code
 from pybroker.wire.stream.commands import ConsumerUpdate, MetadataUpdate
 
@@ -134,10 +133,8 @@ class StreamChannel(PeerChannel):
 
     def consumer_gone(self, consumer: "Consumer") -> None:
         """Keep what a subscription has counted; it is none of the channel's any more."""
+        self._updates = {number: asked for number, asked in self._updates.items() if asked[0] is not consumer}
         super().consumer_gone(consumer)
-        if isinstance(consumer, Subscription):
-            self._updates = {number: asked for number, asked in self._updates.items() if asked[0] is not consumer}
-            consumer.gone()
 
     # -- streams that go ----------------------------------------------------------------------------------------------
 

@@ -51,9 +51,6 @@ class Subscription(Consumer):
         self.queue.consumers.add(self)
         self.queue.wake()
 
-    def gone(self) -> None:
-        """Learn that it is none of the stream's any more."""
-
     def credit(self) -> int:
         """Return how many chunks may be delivered now."""
         return 0 if self.channel.session.outbox_full else max(0, self.chunks)

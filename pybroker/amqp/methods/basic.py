@@ -12,6 +12,7 @@ from pybroker.amqp.direct_reply import REPLY_TO
 from pybroker.amqp.get import Get
 from pybroker.amqp.methods.queue import queue_name
 from pybroker.amqp.stream_consumer import StreamConsumer
+from pybroker.amqp.tracked_consumer import TrackedConsumer, is_tracked
 from pybroker.core.auth.access import find_accessible_queue
 from pybroker.core.auth.permissions import check
 from pybroker.core.channel.timed_out import TAG_MAX
@@ -27,7 +28,9 @@ from pybroker.wire.methods import make_method
 
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
+    from pybroker.core.queue.queue import Queue
     from pybroker.core.topology.removal import Removal
+    from pybroker.wire.table import Table
 
 
 def basic_qos(channel: "AmqpChannel", method: Any) -> None:
@@ -76,7 +79,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     maximum = settings.consumers_per_connection_max
     if maximum and session.consumers >= maximum:
         raise NotAllowed(f"reached maximum ({maximum}) of consumers per connection")
-    consumer = (StreamConsumer if isinstance(queue, Stream) else AmqpConsumer)(
+    consumer = _kind(queue, method.arguments, tag)(
         queue,
         channel,
         tag or "amq.ctag-" + _random(),
@@ -93,10 +96,10 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
         queue.refused_origin = session.id
     consumer.arguments = method.arguments
     consumer.priority = consumer_priority(method.arguments)
-    if isinstance(queue, Stream):
+    if isinstance(consumer, StreamConsumer):
         offset = parse_offset(method.arguments)
         assert offset is not None
-        queue.attach(consumer, offset, filters_of(method.arguments))
+        consumer.begin(offset, filters_of(method.arguments))
     channel.consumers[consumer.tag] = consumer
     session.consumers += 1
     if not method.nowait:
@@ -105,6 +108,13 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     queue.expires_at_ms = 0
     queue.wake()
     connection_events.consumer_created(consumer)
+
+
+def _kind(queue: "Queue", arguments: "Table", tag: str) -> type[AmqpConsumer]:
+    """Return the class of a consumer. Raises PreconditionFailed (406)."""
+    if not isinstance(queue, Stream):
+        return AmqpConsumer
+    return TrackedConsumer if is_tracked(arguments, tag) else StreamConsumer
 
 
 def _random() -> str:

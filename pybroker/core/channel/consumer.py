@@ -144,6 +144,9 @@ class Consumer:
         """Deliver a chunk of a stream, all of it; this is its credit's use."""
         raise NotImplementedError
 
+    def gone(self) -> None:
+        """Learn that it is none of the channel's any more."""
+
     def cancelled_by_server(self) -> None:
         """Tell the peer that the queue is gone (consumer_cancel_notify)."""
         raise NotImplementedError

@@ -268,6 +268,7 @@ class ChannelState:
             self._delivered_no_ack += consumer.delivered
         else:
             self._delivered += consumer.delivered
+        consumer.gone()
 
     def count_redelivered(self, messages: int) -> None:
         """Count messages that it was given and that had been delivered before."""

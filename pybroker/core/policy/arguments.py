@@ -200,6 +200,7 @@ CONSUME_CHECKS: Final[dict[str, Check]] = {
     "x-stream-offset": _stream_offset,
     "x-stream-filter": _stream_filter,
     "x-stream-match-unfiltered": _boolean,
+    "x-stream-automatic-offset-tracking": _boolean,
 }
 
 # Differs from RabbitMQ: only its quorum queues take the first three, and none the last.
@@ -264,12 +265,16 @@ _UNCOMPARED: Final[dict[str, tuple[str, ...]]] = {
 CONSUME_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "classic": ("x-cancel-on-ha-failover", "x-priority", "x-credit"),
     "quorum": ("x-priority", "x-credit"),
-    "stream": ("x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered", "x-credit"),
+    "stream": (
+        *("x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered", "x-stream-automatic-offset-tracking"),
+        "x-credit",
+    ),
 }
-# RabbitMQ does not list filters, so that other types ignore them.
+# RabbitMQ does not list filters, nor know of tracking, so that other types ignore them.
 _KNOWN_CONSUME: Final = frozenset[str]().union(*CONSUME_ARGUMENTS.values()) - {
     "x-stream-filter",
     "x-stream-match-unfiltered",
+    "x-stream-automatic-offset-tracking",
 }
 
 # Taken and kept, as RabbitMQ does, but there is nothing here that they could change.

@@ -7,7 +7,7 @@ leaves them in both, and the files' last seq tells.
 
 from functools import partial
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pybroker.core.stream.conversion.conversion import Conversion
 from pybroker.core.stream.filter import bloom_of_run
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from pybroker.core.stream.stream import Stream
     from pybroker.store.streams.chunk_log import ChunkLog
     from pybroker.store.streams.format import Chunk
+
+    class Tracker(Protocol):
+        """A consumer whose offset is stored now and then."""
+
+        def store_offset(self) -> None:
+            """Store it, if it has changed."""
 
     # Makes the files of a new stream, by its id, and calls back with them.
     OpenFiles = Callable[[int, Callable[[ChunkLog | BaseException], None]], None]
@@ -56,7 +62,8 @@ SEGMENT_OCTETS_MIN: Final = 4_096
 class Streams:
     """`pending` and `cached` are the octets of all pieces that have not moved, and of those that have.
 
-    `known` are all that are not deleted, `uncommitted` those that wait for the log; `again` is called at the next tick.
+    `known` are all that are not deleted, `uncommitted` those that wait for the log; `again` is called at the next tick,
+    and `trackers` store offsets at each.
     Without `open_files` a stream lives as long as the process.
     """
 
@@ -78,6 +85,7 @@ class Streams:
         "readers",
         "shared_reads",
         "straight",
+        "trackers",
         "uncommitted",
     )
 
@@ -92,6 +100,7 @@ class Streams:
         self._retain_ms = 0
         self.uncommitted: dict[Stream, None] = {}
         self.again: list[Callable[[], None]] = []
+        self.trackers: dict[Tracker, None] = {}
         self.pending = self.cached = self.readers = 0
         self.shared_reads = SharedReads()
         self._leaving: dict[Stream, int] = {}  # deleted ones, and the commit position of the definitions
@@ -136,6 +145,8 @@ class Streams:
         again, self.again = self.again, []
         for call in again:
             call()
+        for tracker in self.trackers:
+            tracker.store_offset()
         if not self.readers:
             self.shared_reads.clear()
         self._move_oldest(lambda since_ms: now_ms - since_ms >= MOVE_MS)
