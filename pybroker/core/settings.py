@@ -12,6 +12,9 @@ from pybroker.core.resources.resource_limits import ResourceLimits
 MESSAGE_OCTETS_CEILING: Final = 536_870_912
 # The SASL mechanisms that there are.
 AUTH_MECHANISMS: Final = ("PLAIN", "AMQPLAIN", EXTERNAL)
+# A confirm of a stream waits for the disk, or for the operating system.
+DISK: Final = "disk"
+OS: Final = "os"
 
 
 @dataclass(slots=True)
@@ -28,6 +31,7 @@ class Settings:
     stream_frame_octets_max: int = 1_048_576  # of the stream protocol, as the next ones
     stream_frame_octets_max_initial: int = 8_192
     stream_heartbeat_s: int = 60
+    stream_durability: str = DISK  # whether what goes straight into a stream's files is synced before it is confirmed
     stream_advertised_host: str = ""  # empty, or 0: the address that the client reached
     stream_advertised_port: int = 0
     stream_advertised_tls_host: str = ""  # empty: as without TLS

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pybroker.core.settings import DISK, OS
 from pybroker.daemon.config import values
 from pybroker.daemon.config.values import Address, Parser
 
@@ -29,6 +30,7 @@ SETTINGS: Final[Mapping[str, tuple[str, Parser, str]]] = {
         "stream_frame_octets_max_initial",
     ),
     "stream.heartbeat": ("60", values.whole_number(0, 65_535), "stream_heartbeat_s"),
+    "stream.durability": (DISK, values.one_of((DISK, OS)), "stream_durability"),
     "stream.advertised_host": ("", values.short_text, "stream_advertised_host"),
     "stream.advertised_port": ("", values.whole_number(1, 65_535), "stream_advertised_port"),
     "stream.advertised_tls_host": ("", values.short_text, "stream_advertised_tls_host"),

@@ -67,9 +67,12 @@ class ChunkLog:
         chunks: "list[Chunk]",
         segment_octets_max: int,
         done: "Callable[[BaseException | None], None]",
+        *,
+        synced: bool,
     ) -> bool:
-        """Write and sync chunks that are not committed yet, and count them when `commit` is called.
+        """Write chunks that are not committed yet, and count them when `commit` is called.
 
+        If they are not to be `synced`, a loss of power may take them, committed or not.
         False: there is no such way, and nothing is called. With an error nothing of it is ever counted.
         """
         raise NotImplementedError

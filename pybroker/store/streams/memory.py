@@ -60,6 +60,8 @@ class MemoryStreamLog(ChunkLog):
         chunks: "list[Chunk]",  # noqa: ARG002 - there is no log that would commit them
         segment_octets_max: int,  # noqa: ARG002
         done: "Callable[[BaseException | None], None]",  # noqa: ARG002
+        *,
+        synced: bool,  # noqa: ARG002
     ) -> bool:
         """Write nothing so."""
         return False

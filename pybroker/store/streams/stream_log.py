@@ -142,7 +142,12 @@ class StreamLog(ChunkLog):
         self._last_chunk_offset, self.next_offset, self.last_seq, self.timestamp_ms = numbers
 
     def write_straight(
-        self, chunks: "list[Chunk]", segment_octets_max: int, done: "Callable[[BaseException | None], None]"
+        self,
+        chunks: "list[Chunk]",
+        segment_octets_max: int,
+        done: "Callable[[BaseException | None], None]",
+        *,
+        synced: bool,
     ) -> bool:
         """Write chunks whose messages may be nowhere else, and which are not committed.
 
@@ -151,7 +156,7 @@ class StreamLog(ChunkLog):
         """
         assert not self._appending
         self._appending = True
-        job = partial(self._writer.append, chunks, segment_octets_max, straight=True)
+        job = partial(self._writer.append, chunks, segment_octets_max, straight=True, synced=synced)
         self._worker.submit(job, partial(self._written_straight, _numbers(chunks[-1]), done))
         return True
 

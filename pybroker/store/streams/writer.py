@@ -110,10 +110,13 @@ class Writer:
 
     # -- append --------------------------------------------------------------------------------------------------------
 
-    def append(self, chunks: list[Chunk], segment_octets_max: int, *, straight: bool = False) -> list[Written]:
+    def append(
+        self, chunks: list[Chunk], segment_octets_max: int, *, straight: bool = False, synced: bool = True
+    ) -> list[Written]:
         """Write chunks, all of them on disk when this returns; return the segments they are in. Raises DiskError.
 
-        A `straight` write is all in one segment, of which the index learns by `note_committed`.
+        A `straight` write is all in one segment, of which the index learns by `note_committed`. One that is not
+        `synced` is in the system's memory alone.
         """
         active, self.active = self.active, None  # unless all goes well
         if active is not None and active.end == HEADER_OCTETS:
@@ -133,7 +136,9 @@ class Writer:
                 active = None
             active = active or Active(next_offset)
             stop = len(chunks) if straight else _fitting(chunks, at, segment_octets_max - active.end)
-            self._write(active, (next_offset, last_seq, timestamp_ms), chunks[at:stop], straight=straight)
+            self._write(
+                active, (next_offset, last_seq, timestamp_ms), chunks[at:stop], straight=straight, synced=synced
+            )
             at = stop
             last = chunks[at - 1]
             next_offset, last_seq, timestamp_ms = last.next_offset, last.last_seq, last.timestamp_ms
@@ -175,7 +180,13 @@ class Writer:
                 disk.sync_folder()
 
     def _write(
-        self, active: Active, before: tuple[int, int, int], chunks: list[Chunk], *, straight: bool = False
+        self,
+        active: Active,
+        before: tuple[int, int, int],
+        chunks: list[Chunk],
+        *,
+        straight: bool = False,
+        synced: bool = True,
     ) -> None:
         """Write chunks into one segment, and the segment's header in front if it is a new one; sync it.
 
@@ -214,7 +225,8 @@ class Writer:
                     start, parts = position, []
             if parts:
                 disk.write_parts(file, start, parts)
-            disk.sync(file)
+            if synced:
+                disk.sync(file)
         finally:
             disk.close(file)
         if header:

@@ -44,6 +44,7 @@ LINES = {
     "stream.advertised_host": "stream.advertised_host = broker.example.org",
     "stream.advertised_port": "stream.advertised_port = 1",
     "stream.advertised_tls_host": "stream.advertised_tls_host = broker.example.org",
+    "stream.durability": "stream.durability = os",
     "stream.advertised_tls_port": "stream.advertised_tls_port = 1",
     "channel_max": "channel_max = 100",
     "connection_max": "connection_max = 10",

@@ -12,6 +12,7 @@ Nobody is told of a message, and no reader has it, before the position is comple
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from pybroker.core.settings import DISK
 from pybroker.entries_run import EntriesRun
 
 if TYPE_CHECKING:
@@ -104,7 +105,9 @@ class Straight:
             return False
         chunks = self._streams.chunks_of(stream, pieces)
         chunks[-1] = chunks[-1]._replace(last_seq=write.seq)
-        if not stream.files.write_straight(chunks, stream.segment_octets_max, partial(self._written, write)):
+        synced = stream.vhost.broker.settings.stream_durability == DISK
+        done = partial(self._written, write)
+        if not stream.files.write_straight(chunks, stream.segment_octets_max, done, synced=synced):
             return False
         self._streams.begin_writing(stream)
         return True

@@ -45,7 +45,8 @@ class Files(MemoryStreamLog):
     def append(self, chunks, segment_octets_max, done):
         self.written.append((chunks, lambda error: super(Files, self).append(chunks, segment_octets_max, done)))
 
-    def write_straight(self, chunks, segment_octets_max, done):
+    def write_straight(self, chunks, segment_octets_max, done, *, synced):
+        self.synced = synced
         if self.take:
             self.chunks = chunks
             self.written.append((chunks, done))
@@ -157,3 +158,11 @@ def test_what_moves_comes_first(world, stream, log):
     assert told == []
     stream.files.answer()
     assert told == [1]
+
+
+@pytest.mark.parametrize(("durability", "synced"), [("disk", True), ("os", False)])
+def test_the_configuration_says_whether_it_is_synced(world, stream, durability, synced):
+    world.broker.settings.stream_durability = durability
+    publish(stream, OCTETS_MIN)
+    close(world)
+    assert stream.files.synced is synced
