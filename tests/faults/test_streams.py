@@ -124,7 +124,7 @@ def test_a_stream_that_was_deleted_does_not_come_back(broker, seed):
             broker.kill()
         broker.start()
         assert broker.ctl("-s", "list_streams", "name") == ""
-        assert list((broker.data / "groups/local/streams").iterdir()) == []
+        wait_until(lambda: not list((broker.data / "groups/local/streams").iterdir()), "its files go beside all else")
         assert record.wrong == []
         load.record = record = Record()
         load.next_offset.clear()
