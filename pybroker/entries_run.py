@@ -36,6 +36,8 @@ _NAMES: Final = Names("", "", b"\0\0\xce")
 
 # Octets of a bloom, unless its stream says otherwise.
 BLOOM_OCTETS: Final = 16
+# A bloom that nothing matches.
+NO_BITS: Final = b"\0"
 # The lowest bit of a bloom.
 UNFILTERED: Final = 1
 # A chunk of so many entries, or octets, takes no messages with other filter values: readers that filter can pass over
@@ -109,6 +111,15 @@ class EntriesRun(Run):
         run.timestamp_ms = timestamp_ms
         run._crc = crc
         return run
+
+    @classmethod
+    def passed_over(cls, first_offset: int, count: int) -> "EntriesRun":
+        """Return the place of messages that were not read, since a reader that filters wants none of them."""
+        return cls(first_offset, [b""], 0, count, 0, 0, bloom=NO_BITS)
+
+    def pass_over(self, count: int) -> None:
+        """Let so many more messages be passed over."""
+        self.count += count
 
     def number(self, first_seq: int) -> None:
         """Give the messages their seqs, which nobody has seen yet."""

@@ -57,7 +57,7 @@ class ChunkReader(Reader):
 
     def _read_files(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
         shared, octets_max = self.stream.streams.shared_reads, min(octets_max, AHEAD_OCTETS_MAX)
-        shared.read(self.stream, offset, octets_max, done, stored=self.consumer.takes_stored)
+        shared.read(self.stream, offset, octets_max, done, self.filters, stored=self.consumer.takes_stored)
 
     def _chunk(self, run: "Run", offset: int) -> EntriesRun:
         """Return the chunk of entries that has a message of these contents."""

@@ -176,7 +176,8 @@ class Reader:
             self._read_files(offset, octets, lambda found: self._read_back(offset, found))
 
     def _read_files(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
-        self.stream.files.read(offset, octets_max, done)
+        wanted = None if self.filters is None else self.filters.may_match
+        self.stream.files.read(offset, octets_max, done, wanted)
 
     def _read_back(self, offset: int, found: "list[Run] | BaseException") -> None:
         self.is_reading = False

@@ -14,14 +14,15 @@ from pybroker.store.streams.stored_entries import STORED_OCTETS, StoredEntries
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pybroker.core.stream.filter import Filters
     from pybroker.core.stream.stream import Stream
     from pybroker.run import Run
     from pybroker.store.streams.chunk_log import Found
     from pybroker.store.streams.stored_entries import OpenSegment
 
     Done = Callable[[list[Run] | BaseException], None]
-    # A stream, an offset, and whether entries may stay in the files.
-    Key = tuple[int, int, bool]
+    # A stream, an offset, whether entries may stay in the files, and which chunks may be passed over.
+    Key = tuple[int, int, bool, Filters | None]
 
 # Of all streams.
 SHARED_OCTETS_MAX: Final = 16_777_216
@@ -40,9 +41,19 @@ class SharedReads:
         self.buffers = SliceBuffers()
         self.octets = 0
 
-    def read(self, stream: "Stream", offset: int, octets_max: int, done: "Done", *, stored: bool = False) -> None:
+    def read(
+        self,
+        stream: "Stream",
+        offset: int,
+        octets_max: int,
+        done: "Done",
+        filters: "Filters | None" = None,
+        *,
+        stored: bool = False,
+    ) -> None:
         """Call `done` as a stream's files do, with chunks that are not to be changed; some of them may be `stored`."""
-        key = stream.id, offset, stored
+        key = stream.id, offset, stored, filters
+        wanted = None if filters is None else filters.may_match
         kept = self._kept.pop(key, None)
         if kept is not None:
             self._kept[key] = kept
@@ -52,9 +63,9 @@ class SharedReads:
         else:
             self._waiting[key] = [done]
             if stored:
-                stream.files.read_stored(offset, octets_max, partial(self._found, stream, key))
+                stream.files.read_stored(offset, octets_max, partial(self._found, stream, key), wanted)
             else:
-                stream.files.read(offset, octets_max, partial(self._read, stream, key))
+                stream.files.read(offset, octets_max, partial(self._read, stream, key), wanted)
 
     def _found(self, stream: "Stream", key: "Key", found: "Found | BaseException") -> None:
         if isinstance(found, BaseException):

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pybroker.store.streams.reader import Rest
     from pybroker.store.streams.stored_entries import OpenSegment, StoredEntries
 
+    # Tells by its bloom whether a chunk may have messages that are wanted.
+    Wanted = Callable[[bytes | None], bool]
+
 
 class Found(NamedTuple):
     """Runs, and the segment that has the entries of some of them, if there are such."""
@@ -81,11 +84,26 @@ class ChunkLog:
         """Count what was written straight."""
         raise NotImplementedError
 
-    def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
-        """Give runs from the one with an offset on, or from the first one behind it; none at the end."""
+    def read(
+        self,
+        offset: int,
+        octets_max: int,
+        done: "Callable[[list[Run] | BaseException], None]",
+        wanted: "Wanted | None" = None,
+    ) -> None:
+        """Give runs from the one with an offset on, or from the first one behind it; none at the end.
+
+        If chunks are `wanted` by their blooms, others may be passed over: a run without entries is in their place.
+        """
         raise NotImplementedError
 
-    def read_stored(self, offset: int, octets_max: int, done: "Callable[[Found | BaseException], None]") -> None:
+    def read_stored(
+        self,
+        offset: int,
+        octets_max: int,
+        done: "Callable[[Found | BaseException], None]",
+        wanted: "Wanted | None" = None,
+    ) -> None:
         """Do as `read`, but entries of large chunks may stay where they are: then their segment is given as well."""
         raise NotImplementedError
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.run import Run
+    from pybroker.store.streams.chunk_log import Wanted
     from pybroker.store.streams.format import Chunk
     from pybroker.store.streams.reader import Rest
     from pybroker.store.streams.stored_entries import StoredEntries
@@ -69,7 +70,13 @@ class MemoryStreamLog(ChunkLog):
     def commit(self) -> None:
         """Do nothing: nothing was written straight."""
 
-    def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
+    def read(
+        self,
+        offset: int,
+        octets_max: int,
+        done: "Callable[[list[Run] | BaseException], None]",
+        wanted: "Wanted | None" = None,  # noqa: ARG002 - all of it is in memory
+    ) -> None:
         """Give runs from the one with an offset on. Their `arrived_ms` is wall time."""
         offset = max(offset, self.first_offset)
         at = max(0, bisect_right(self._chunks, offset, key=lambda chunk: chunk.run.first_seq) - 1)
@@ -85,13 +92,19 @@ class MemoryStreamLog(ChunkLog):
                 octets_max -= run.octets
         done(found)
 
-    def read_stored(self, offset: int, octets_max: int, done: "Callable[[Found | BaseException], None]") -> None:
+    def read_stored(
+        self,
+        offset: int,
+        octets_max: int,
+        done: "Callable[[Found | BaseException], None]",
+        wanted: "Wanted | None" = None,
+    ) -> None:
         """Do as `read`: all of it is in memory."""
 
         def read(found: "list[Run] | BaseException") -> None:
             done(found if isinstance(found, BaseException) else Found(found, None))
 
-        self.read(offset, octets_max, read)
+        self.read(offset, octets_max, read, wanted)
 
     def read_rest(self, chunk: "StoredEntries", at: int, done: "Callable[[Rest | BaseException], None]") -> None:
         """Refuse: nobody was given such a chunk."""

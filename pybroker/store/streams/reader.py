@@ -6,7 +6,7 @@ Damage is reported and passed over, never raised; a disk that cannot read raises
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
-from pybroker.entries_run import ENTRIES_OCTETS_MAX
+from pybroker.entries_run import ENTRIES_OCTETS_MAX, EntriesRun
 from pybroker.store.sectors import Sectors
 from pybroker.store.streams.cursor import DIRECT_OCTETS, Cursor
 from pybroker.store.streams.format import ENTRIES, GAP, decode_chunk, segment_name
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.run import Run
+    from pybroker.store.streams.chunk_log import Wanted
     from pybroker.store.streams.folder import Folder
     from pybroker.store.streams.format import Front, Point
     from pybroker.store.streams.segments import Place
@@ -45,11 +46,20 @@ class Read(NamedTuple):
     segment: OpenSegment | None = None
 
 
-def read_runs(folder: "Folder", place: "Place", offset: int, octets_max: int, *, stored: bool = False) -> Read:
+def read_runs(
+    folder: "Folder",
+    place: "Place",
+    offset: int,
+    octets_max: int,
+    wanted: "Wanted | None" = None,
+    *,
+    stored: bool = False,
+) -> Read:
     """Return messages from the chunk with `offset` on, about as many octets as asked for and no more than are there.
 
     If it may be `stored`, a large chunk of entries stays in the segment where the system has it in memory now: it was
-    found sound, and there may be more of these. Raises DiskError.
+    found sound, and there may be more of these. Data of large chunks that are not `wanted` are not read, and count for
+    little. Raises DiskError.
     """
     runs: list[Run] = []
     reports: list[str] = []
@@ -58,6 +68,13 @@ def read_runs(folder: "Folder", place: "Place", offset: int, octets_max: int, *,
     octets = 0
     for front in _fronts(folder, place, cursor, expected, offset, reports):
         if front.next_offset <= offset or front.kind == GAP:
+            continue
+        if wanted is not None and not wanted(front.bloom):
+            _pass_over(runs, front)
+            octets += min(front.octets, FRONT_PIECE_OCTETS)
+            if octets > octets_max:
+                break
+            cursor.piece = FRONT_PIECE_OCTETS if front.data_octets >= DIRECT_OCTETS else max(octets_max - octets, 1)
             continue
         may_stay = stored and _may_stay(front)
         cost = front.octets // STORED_PART if may_stay else front.octets
@@ -83,6 +100,15 @@ def read_runs(folder: "Folder", place: "Place", offset: int, octets_max: int, *,
             break
     next_offset = runs[-1].first_seq + runs[-1].count if runs else place.stop_offset
     return Read(runs, next_offset, reports, kept)
+
+
+def _pass_over(runs: "list[Run]", front: "Front") -> None:
+    """Note that the messages of a chunk are not wanted; those of neighbours become one run."""
+    last = runs[-1] if runs else None
+    if isinstance(last, EntriesRun) and not last.entries and last.first_seq + last.count == front.first_offset:
+        last.pass_over(front.messages)
+    else:
+        runs.append(EntriesRun.passed_over(front.first_offset, front.messages))
 
 
 def _may_stay(front: "Front") -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pybroker.run import Run
     from pybroker.store.disk import Disk
+    from pybroker.store.streams.chunk_log import Wanted
     from pybroker.store.streams.format import Chunk
     from pybroker.store.streams.segments import Place
     from pybroker.store.streams.stored_entries import StoredEntries
@@ -184,32 +185,50 @@ class StreamLog(ChunkLog):
 
     # -- read ----------------------------------------------------------------------------------------------------------
 
-    def read(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
+    def read(
+        self,
+        offset: int,
+        octets_max: int,
+        done: "Callable[[list[Run] | BaseException], None]",
+        wanted: "Wanted | None" = None,
+    ) -> None:
         """Read runs, the first of which has `offset`, or is the next one that is there; about so many octets.
 
-        They are chunks as they were written, so each read gives the same. `done` gets at least one, none at the end, or
-        a DiskError. Their `arrived_ms` is wall time.
+        They are chunks as they were written, so each read gives the same; those that are not `wanted` are passed over.
+        `done` gets at least one, none at the end, or a DiskError. Their `arrived_ms` is wall time.
         """
 
         def read(found: Found | BaseException) -> None:
             done(found if isinstance(found, BaseException) else found.runs)
 
-        self._read(offset, octets_max, read, stored=False)
+        self._read(offset, octets_max, read, wanted, stored=False)
 
-    def read_stored(self, offset: int, octets_max: int, done: "Callable[[Found | BaseException], None]") -> None:
+    def read_stored(
+        self,
+        offset: int,
+        octets_max: int,
+        done: "Callable[[Found | BaseException], None]",
+        wanted: "Wanted | None" = None,
+    ) -> None:
         """Do as `read`, but large chunks of entries that are sound stay where they are."""
-        self._read(offset, octets_max, done, stored=True)
+        self._read(offset, octets_max, done, wanted, stored=True)
 
     def _read(
-        self, offset: int, octets_max: int, done: "Callable[[Found | BaseException], None]", *, stored: bool
+        self,
+        offset: int,
+        octets_max: int,
+        done: "Callable[[Found | BaseException], None]",
+        wanted: "Wanted | None",
+        *,
+        stored: bool,
     ) -> None:
         offset = max(offset, self.first_offset)
         if self._deleted or offset >= self.next_offset:
             self._reader.submit(lambda: Found([], None), done)
             return
         place = self._segments.place(self._segments.holding(offset), self.next_offset)
-        job = partial(read_runs, self._folder, place, offset, octets_max, stored=stored)
-        again = partial(self._read, octets_max=octets_max, done=done, stored=stored)
+        job = partial(read_runs, self._folder, place, offset, octets_max, wanted, stored=stored)
+        again = partial(self._read, octets_max=octets_max, done=done, wanted=wanted, stored=stored)
         self._reader.submit(job, partial(self._was_read, place, offset, again, done))
 
     def _was_read(

@@ -16,9 +16,9 @@ class SlowFiles(MemoryStreamLog):
             lambda: done(self.error) if self.error else super(SlowFiles, self).append(chunks, segment_octets_max, done)
         )
 
-    def read(self, offset, octets_max, done):
+    def read(self, offset, octets_max, done, wanted=None):
         self.jobs.append(
-            lambda: done(self.error) if self.error else super(SlowFiles, self).read(offset, octets_max, done)
+            lambda: done(self.error) if self.error else super(SlowFiles, self).read(offset, octets_max, done, wanted)
         )
 
     def find_timestamp(self, timestamp_ms, done):

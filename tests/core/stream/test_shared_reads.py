@@ -5,6 +5,7 @@ import errno
 import pytest
 
 from pybroker.core.stream import shared_reads as module
+from pybroker.core.stream.filter import Filters
 from pybroker.core.stream.shared_reads import SharedReads
 from pybroker.store.disk import DiskError
 from pybroker.store.streams.chunk_log import Found
@@ -19,10 +20,10 @@ class Files:
     def __init__(self):
         self.asked = []
 
-    def read(self, offset, octets_max, done):
+    def read(self, offset, octets_max, done, wanted=None):
         self.asked.append((offset, done))
 
-    def read_stored(self, offset, octets_max, done):
+    def read_stored(self, offset, octets_max, done, wanted=None):
         self.asked.append((offset, done))
 
     def answer(self, found):
@@ -67,6 +68,16 @@ def test_what_is_read_for_one_is_there_for_the_next(shared, read):
     shared.clear()
     read(stream, 5)
     assert ([offset for offset, _ in stream.files.asked], shared.octets) == ([6, 5], 0)
+
+
+def test_readers_with_other_filters_read_for_themselves(shared, read):
+    stream, runs = Stream(), [entries_run(5, b"abc")]
+    apples, pears = Filters(frozenset(["apples"]), unfiltered=False), Filters(frozenset(["pears"]), unfiltered=False)
+    for filters in (apples, None, pears, Filters(frozenset(["apples"]), unfiltered=False)):
+        read(stream, 5, filters=filters)
+    assert len(stream.files.asked) == 3
+    stream.files.answer(runs)
+    assert read(stream, 5, filters=apples) == [runs]
 
 
 @pytest.mark.parametrize(

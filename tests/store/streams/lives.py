@@ -22,6 +22,8 @@ LARGE_FROM = 50
 GAP_EVERY = 0
 # A chunk has entries of the stream protocol if its offset can be divided by this; 0: none has.
 ENTRIES_EVERY = 3
+# Of chunks, by their offset: one of which nothing is known, one without filter values, and others.
+BLOOMS = (None, b"", bytes(range(16)), bytes(range(40)))
 
 
 def body(offset: int) -> bytes:
@@ -49,7 +51,7 @@ def chunk(offset: int, count: int) -> Chunk:
     if ENTRIES_EVERY and offset % ENTRIES_EVERY == 0:
         run = entries_run(offset, *bodies)
         run.timestamp_ms = timestamp(offset)
-    return Chunk(run, offset + count - 1 + SEQS_AHEAD, timestamp(offset))
+    return Chunk(run, offset + count - 1 + SEQS_AHEAD, timestamp(offset), BLOOMS[offset % len(BLOOMS)])
 
 
 def kept(offset: int) -> int:

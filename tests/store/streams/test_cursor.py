@@ -7,12 +7,7 @@ from pybroker.store.streams.cursor import Cursor
 from tests.store.streams.lives import chunk
 
 SEED = fmt.chunk_seed(1, 7)
-# Every other one has a bloom.
-BLOOMS = (None, bytes(range(100, 117)))
-PARTS = [
-    b"".join(fmt.encode_chunk(chunk(offset, 5)._replace(bloom=BLOOMS[offset % 2]), SEED, begins=True))
-    for offset in range(0, 100, 5)
-]
+PARTS = [b"".join(fmt.encode_chunk(chunk(offset, 5), SEED, begins=True)) for offset in range(0, 100, 5)]
 OCTETS = b"".join(PARTS)
 
 

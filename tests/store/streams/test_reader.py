@@ -1,7 +1,10 @@
 """Reader: messages from any offset on, as many octets as asked for, past damage."""
 
+from itertools import pairwise
+
 import pytest
 
+from pybroker.entries_run import EntriesRun
 from pybroker.run import RunAttributes
 from pybroker.store.streams.format import Chunk, index_name, segment_name
 from pybroker.store.streams.reader import find_offset, read_rest, read_runs
@@ -10,7 +13,7 @@ from pybroker.store.streams.stored_entries import StoredEntries
 from tests.entries import entries_run
 from tests.store.faulty_disk import FaultyDisk
 from tests.store.records import run_of
-from tests.store.streams.lives import START_MS, Life, contents, expected, timestamp
+from tests.store.streams.lives import BLOOMS, START_MS, Life, contents, expected, timestamp
 
 MESSAGES = 90
 
@@ -61,6 +64,55 @@ def test_little_more_is_read_than_asked_for(life, monkeypatch):
     index = life.folder.size_of(index_name(0))
     assert got > 500
     assert sum(read) - index <= 2_000 + 1_000
+
+
+def passed_over(found):
+    """Return the offsets that were passed over."""
+    return [
+        offset
+        for run in found.runs
+        if isinstance(run, EntriesRun) and not run.entries
+        for offset in range(run.first_seq, run.first_seq + run.count)
+    ]
+
+
+@pytest.mark.parametrize("octets", [1, 300, 2_000, 1 << 20])
+def test_chunks_that_are_not_wanted_are_passed_over(life, octets):
+    offset, got, not_wanted = 0, {}, []
+    while offset < MESSAGES:
+        found = read_runs(life.log._folder, place(life), offset, octets, lambda bloom: bloom is None)
+        runs = [run for run in found.runs if not isinstance(run, EntriesRun) or run.entries]
+        got |= contents(runs, offset)
+        not_wanted += [each for each in passed_over(found) if each >= offset]
+        assert all(before.first_seq + before.count == run.first_seq for before, run in pairwise(found.runs))
+        offset = found.next_offset
+    wanted = [offset for offset in range(MESSAGES) if offset // 5 * 5 % len(BLOOMS) == 0]
+    assert list(got) == wanted
+    assert {offset: body for offset, body in expected(0, MESSAGES).items() if offset in got} == got
+    assert sorted((*not_wanted, *wanted)) == list(range(MESSAGES))
+
+
+def test_neighbours_that_are_passed_over_are_one_run(life):
+    (run,) = read_runs(life.log._folder, place(life), 12, 1 << 20, lambda _: False).runs
+    assert (run.first_seq, run.first_seq + run.count, run.entries, run.octets) == (10, MESSAGES, 0, 0)
+
+
+def test_of_large_chunks_that_are_passed_over_the_fronts_alone_are_read(monkeypatch):
+    life = Life(FaultyDisk())
+    made = [Chunk(entries_run(at, bytes(200_000)), 1_000 + at, START_MS, bytes([at % 10, 1])) for at in range(30)]
+    life.log.append(made, 1 << 30, lambda error: None)
+    life.run()
+    read = []
+    read_at = FaultyDisk.read_at
+    monkeypatch.setattr(FaultyDisk, "read_at", lambda *given: read.append(given[3]) or read_at(*given))
+    found = read_runs(life.log._folder, place(life), 0, 1 << 20, lambda bloom: bloom[0] == 9)
+    assert [(run.first_seq, run.count, run.octets) for run in found.runs[:4]] == [
+        (0, 9, 0),
+        (9, 1, 200_004),
+        (10, 9, 0),
+        (19, 1, 200_004),
+    ]
+    assert sum(read) < 1_000_000
 
 
 def test_a_run_is_as_it_was_published():

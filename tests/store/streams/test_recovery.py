@@ -126,7 +126,7 @@ def test_a_stream_of_which_no_segment_is_left_goes_on_at_its_floor():
         life.folder.unlink(name)
     again = Life(life.disk)
     assert again.log.reports == [
-        "stream 7 is damaged: 00000000000000000025.log is missing: messages 25 to 44 are lost",
+        "stream 7 is damaged: 00000000000000000040.log is missing: messages 40 to 44 are lost",
         "stream 7 is damaged: no segment is left, and there were messages up to offset 45",
     ]
     assert (again.log.first_offset, again.log.next_offset) == (45, 45)

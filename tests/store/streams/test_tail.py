@@ -28,14 +28,16 @@ class Segment:
         """Return the position of each chunk, by its first offset."""
         octets = self.disk.read_file(segment_name(0))
         cursor = Cursor(lambda at, count: octets[at : at + count], self.folder.seed, HEADER_OCTETS, len(octets))
-        found = {}
+        found, self.data_at = {}, {}
         while (front := cursor.front()) is not None:
             found[front.first_offset] = cursor.position
+            self.data_at[front.first_offset] = front.front_octets + 20
             cursor.position += front.octets
         return found
 
     def damage(self, offset):
-        self.disk.damage(segment_name(0), self.starts()[offset] + 100, b"\xff\xff")
+        start = self.starts()[offset]
+        self.disk.damage(segment_name(0), start + self.data_at[offset], b"\xff\xff")
 
     def cut(self, octets):
         file = self.disk.open(segment_name(0), write=True)
