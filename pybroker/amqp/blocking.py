@@ -15,33 +15,13 @@ from pybroker.wire.methods import make_method
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
     from pybroker.amqp.session import AmqpSession
-    from pybroker.core.channel.throttle import PauseCause
 
 
-def withhold(session: "AmqpSession", cause: "PauseCause") -> None:
-    """Read nothing more from a peer whose publish, or commit, waits for a paused queue."""
-    session.input_pending = True
-    session.stop_reading(cause)
-    notify(session)
-
-
-def heed_pauses(session: "AmqpSession") -> None:
-    """Go on with the input if what was withheld would reach no paused queue now."""
-    cause = session.throttle.paused_by
-    if cause is not None and not _is_withheld(session, cause):
-        session.resume_reading(cause)
-        notify(session)
-
-
-def _is_withheld(session: "AmqpSession", cause: "PauseCause") -> bool:
-    """Tell whether the input of a session that was withheld would be withheld again."""
+def is_publish_withheld(session: "AmqpSession") -> bool:
+    """Tell whether the publish that is next in a session would reach a paused queue, wherever it is routed now."""
     vhost = session.vhost
     if vhost is None or not vhost.paused:
         return False
-    if not session.events or session.events[0][0] is None:
-        # A commit, whose queues are known.
-        queue = vhost.queues.get(cause.name)
-        return queue is not None and pause.withholding([queue]) is not None
     route, attributes, contents, *_ = session.events[0]
     try:
         if route.generation != vhost.generation:

@@ -187,13 +187,11 @@ class AmqpSession(PeerSession):
         """Tell a peer that wants to know whether it is blocked; once."""
         blocking.notify(self)
 
-    def withhold(self, cause: "PauseCause") -> None:
-        """Leave a publish, and what is behind it, until a queue is resumed."""
-        blocking.withhold(self, cause)
-
-    def heed_pauses(self) -> None:
-        """Go on if no paused queue is in the way any more."""
-        blocking.heed_pauses(self)
+    def is_withheld(self, cause: "PauseCause") -> bool:
+        """Tell whether the publish or commit that waits would be withheld again."""
+        if self.events and self.events[0][0] is not None:
+            return blocking.is_publish_withheld(self)
+        return super().is_withheld(cause)  # the queues of a commit are known
 
     # -- out ----------------------------------------------------------------------------------------------------------
 

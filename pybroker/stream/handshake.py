@@ -4,20 +4,17 @@ The rules of a login, its limits and its lines in the log are those of every pro
 """
 
 import logging
-import platform
 from functools import lru_cache, partial
-from secrets import randbelow
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.auth.certificate import EXTERNAL
 from pybroker.core.auth.login import LOCAL_ONLY, Verdict
 from pybroker.core.channel.throttle import LOGIN
-from pybroker.core.peer import sasl
+from pybroker.core.peer import login, sasl
 from pybroker.core.peer.states import State
 from pybroker.errors import AmqpError
 from pybroker.log_event import event
 from pybroker.stream.advertised import advertised
-from pybroker.version import RABBITMQ_VERSION, VERSION
 from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import VERSION_1, VERSION_2, Code, Key
 from pybroker.wire.stream.fields import Versions, pairs_octets, texts_octets, versions_octets
@@ -27,11 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.stream.session import StreamSession
-
-# A refused login is answered so much later, counted from the attempt, as by AMQP.
-# Differs from RabbitMQ: it answers after three seconds, always the same.
-DELAY_MS_MIN: Final = 1_000
-DELAY_MS_MAX: Final = 3_000
 
 # The commands that clients may send, in RabbitMQ's order.
 _PUBLISH: Final = Versions(Key.PUBLISH, VERSION_1, VERSION_2)
@@ -55,17 +47,7 @@ log = logging.getLogger("pybroker.connection")
 @lru_cache(2)
 def _properties(product: str, cluster_name: str) -> bytes:
     """Return what we say of ourselves."""
-    return pairs_octets(
-        {
-            "cluster_name": cluster_name,
-            "copyright": "The pybroker authors",
-            "information": "Licensed under the Apache License 2.0",
-            "platform": f"pybroker {VERSION} / Python {platform.python_version()}",
-            "product": product,
-            "pybroker_version": VERSION,
-            "version": RABBITMQ_VERSION,
-        }
-    )
+    return pairs_octets(login.server_properties(product, cluster_name))
 
 
 def peer_properties(session: "StreamSession", command: commands.PeerProperties) -> None:
@@ -91,7 +73,7 @@ def sasl_authenticate(session: "StreamSession", command: commands.SaslAuthentica
         return
     session.auth_mechanism = command.mechanism
     session.state = State.SECURING
-    _check(session, command, credentials, partial(_logged_in, session, command, _answer_at_ms(session)))
+    _check(session, command, credentials, partial(_logged_in, session, command, login.refusal_at_ms(session)))
 
 
 def _credentials(session: "StreamSession", command: commands.SaslAuthenticate) -> tuple[str, str] | None:
@@ -111,11 +93,6 @@ def _credentials(session: "StreamSession", command: commands.SaslAuthenticate) -
         return None
 
 
-def _answer_at_ms(session: "StreamSession") -> int:
-    """Return when a refusal is answered, which tells nothing about the cost of the check."""
-    return session.broker.clock.now_ms + DELAY_MS_MIN + randbelow(DELAY_MS_MAX - DELAY_MS_MIN)
-
-
 def _check(
     session: "StreamSession",
     command: commands.SaslAuthenticate,
@@ -123,7 +100,7 @@ def _check(
     done: "Callable[[str, Verdict], None]",
 ) -> None:
     """Find out whose credentials these are, and call `done` with a name and a verdict unless the peer goes before."""
-    logins, state = session.broker.logins, session.state
+    state = session.state
     # A first login is no flow control.
     is_open = state is State.RUNNING
 
@@ -131,23 +108,18 @@ def _check(
         return session.state is state and not session.closing
 
     def checked(name: str, verdict: Verdict) -> None:
-        if is_waiting():
-            if is_open:
-                session.resume_reading(LOGIN)
-            else:
-                session.readable = True
-                session.reading_resumed()
-            done(name, logins.decide(verdict, name, session))
+        if is_open:
+            session.resume_reading(LOGIN)
+        else:
+            session.readable = True
+            session.reading_resumed()
+        done(name, verdict)
 
     if is_open:
         session.stop_reading(LOGIN)
     else:
         session.readable = False
-    if command.mechanism == EXTERNAL:
-        checked(*logins.check_certificate(session.tls))
-        return
-    name, password = credentials
-    logins.check(name, password, session.peer_host, is_waiting, partial(checked, name))
+    login.check_login(session, command.mechanism, credentials, is_waiting, checked)
 
 
 def _logged_in(
@@ -199,7 +171,7 @@ def open_vhost(session: "StreamSession", command: commands.Open) -> None:
         extra = event("connection.error", session)
         log.warning("Error on connection %s (%s): %s", session.pid, session.name, error.text, extra=extra)
         octets = response(command.key, command.correlation_id, Code.VHOST_ACCESS_FAILURE)
-        session.refuse(octets, error.text, _answer_at_ms(session))
+        session.refuse(octets, error.text, login.refusal_at_ms(session))
         return
     session.state = State.RUNNING
     session.frame_octets_max = session.channel.frame_octets_max
@@ -235,11 +207,11 @@ def renew_credentials(session: "StreamSession", command: commands.SaslAuthentica
     """Check credentials of an open connection anew, which must be the same user's, by the same mechanism."""
     if command.mechanism != session.auth_mechanism:
         octets = response(command.key, command.correlation_id, Code.CANNOT_CHANGE_MECHANISM)
-        session.refuse(octets, "another mechanism than before", _answer_at_ms(session))
+        session.refuse(octets, "another mechanism than before", login.refusal_at_ms(session))
         return
     credentials = _credentials(session, command)
     if credentials is not None:
-        _check(session, command, credentials, partial(_renewed, session, command, _answer_at_ms(session)))
+        _check(session, command, credentials, partial(_renewed, session, command, login.refusal_at_ms(session)))
 
 
 def _renewed(

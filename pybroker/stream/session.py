@@ -11,7 +11,6 @@ from pybroker.core.auth.permissions import check_vhost
 from pybroker.core.peer.session import PeerSession
 from pybroker.core.peer.slice_buffers import SLICE_OCTETS
 from pybroker.core.peer.states import ENDING, State
-from pybroker.core.queue import pause
 from pybroker.log_event import event
 from pybroker.stream import input as stream_input
 from pybroker.stream.channel import StreamChannel
@@ -22,7 +21,6 @@ from pybroker.wire.stream.frame import frame
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
-    from pybroker.core.channel.throttle import PauseCause
     from pybroker.peer import Peer
 
 # The correlation id of our Close, as RabbitMQ's.
@@ -120,22 +118,6 @@ class StreamSession(PeerSession):
         self.send(octets)
         self.answer_at_ms = at_ms
         self.finish(reason)
-
-    # -- when it is not read ------------------------------------------------------------------------------------------
-
-    def withhold(self, cause: "PauseCause") -> None:
-        """Leave a publish, and what is behind it, until a stream is resumed."""
-        self.input_pending = True
-        self.stop_reading(cause)
-
-    def heed_pauses(self) -> None:
-        """Go on if no paused stream is in the way any more."""
-        cause, vhost = self.throttle.paused_by, self.vhost
-        if cause is None or vhost is None:
-            return
-        stream = vhost.queues.get(cause.name)
-        if stream is None or pause.withholding([stream]) is None:
-            self.resume_reading(cause)
 
     # -- out ----------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import pytest
 from gevent import socket
 from pamqp import commands
 
-from pybroker.amqp.methods import connection
+from pybroker.core.peer import login
 from pybroker.net import delayed_close as module
 from pybroker.net.delayed_close import DelayedClose
 from pybroker.net.transport import Transport
@@ -126,8 +126,8 @@ def test_they_leave_files_to_those_who_are_let_in(monkeypatch):
 
 
 def test_nothing_is_left_of_a_refused_peer_but_its_socket(server, connect, monkeypatch):
-    monkeypatch.setattr(connection, "DELAY_MS_MIN", 200)
-    monkeypatch.setattr(connection, "DELAY_MS_MAX", 201)
+    monkeypatch.setattr(login, "REFUSAL_MS_MIN", 200)
+    monkeypatch.setattr(login, "REFUSAL_MS_MAX", 201)
     clients = [connect() for _ in range(3)]
     for client in clients:
         client.sock.sendall(PROTOCOL_HEADER)

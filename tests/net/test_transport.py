@@ -5,8 +5,8 @@ import pytest
 from gevent import get_hub, socket
 from pamqp import body as bodies, commands, frame, header
 
-from pybroker.amqp.methods import connection as methods
 from pybroker.amqp.session import AmqpSession
+from pybroker.core.peer import login
 from pybroker.net.server import AMQP
 from pybroker.net.transport import READ, WRITE, Transport
 from tests.loop import until
@@ -166,8 +166,8 @@ def test_much_goes_through_both_ways(server, veiled_client):
 
 
 def test_a_peer_that_was_turned_away_is_told_through_the_filter(server, veiled_client, monkeypatch):
-    monkeypatch.setattr(methods, "DELAY_MS_MIN", 20)
-    monkeypatch.setattr(methods, "DELAY_MS_MAX", 21)
+    monkeypatch.setattr(login, "REFUSAL_MS_MIN", 20)
+    monkeypatch.setattr(login, "REFUSAL_MS_MAX", 21)
     client = veiled_client()
     client.sock.sendall(PROTOCOL_HEADER)
     assert isinstance(client.receive(), Connection.Start)

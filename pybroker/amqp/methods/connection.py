@@ -1,9 +1,7 @@
 """Class connection (AMQP §1.4, §2.2.4): handshake, authentication, open, close, update-secret."""
 
 import logging
-import platform
 from functools import lru_cache, partial
-from secrets import randbelow
 from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import commands
@@ -11,7 +9,7 @@ from pamqp import commands
 from pybroker.amqp.states import LOGIN_VERDICT, PROTOCOL_HEADER, after
 from pybroker.core.auth.certificate import EXTERNAL
 from pybroker.core.auth.login import Verdict
-from pybroker.core.peer import sasl
+from pybroker.core.peer import login, sasl
 from pybroker.core.peer.states import State
 from pybroker.core.settings import MESSAGE_OCTETS_CEILING
 from pybroker.errors import (
@@ -21,7 +19,6 @@ from pybroker.errors import (
     ResourceError,
 )
 from pybroker.log_event import event
-from pybroker.version import RABBITMQ_VERSION, VERSION
 from pybroker.wire.frame import EMPTY_FRAME_OCTETS
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
@@ -44,38 +41,19 @@ CAPABILITIES: Final = (
 )
 # AMQP §4.2.3: every peer must accept frames of this size.
 FRAME_OCTETS_MIN: Final = 4_096
-# A refused login is answered so much later, counted from the attempt: guessing is slow, and takes a socket a guess.
-# Differs from RabbitMQ: it answers at once, and keeps the socket for 3 seconds.
-DELAY_MS_MIN: Final = 1_000
-DELAY_MS_MAX: Final = 3_000
 
 log = logging.getLogger("pybroker.connection")
-
-
-def server_properties(product: str, cluster_name: str) -> Table:
-    """Return what we say of ourselves in connection.start."""
-    return Table(
-        {
-            "capabilities": Table(dict.fromkeys(CAPABILITIES, True)),
-            "cluster_name": cluster_name,
-            "copyright": "The pybroker authors",
-            "information": "Licensed under the Apache License 2.0",
-            "platform": f"pybroker {VERSION} / Python {platform.python_version()}",
-            "product": product,
-            "pybroker_version": VERSION,
-            "version": RABBITMQ_VERSION,
-        }
-    )
 
 
 @lru_cache(2)
 def _start(product: str, cluster_name: str, mechanisms: tuple[str, ...]) -> bytes:
     """Return connection.start, the same for all but its mechanisms: it would be the largest part of a login's work."""
+    capabilities = Table(dict.fromkeys(CAPABILITIES, True))
     method = make_method(
         commands.Connection.Start,
         version_major=0,
         version_minor=9,
-        server_properties=server_properties(product, cluster_name),
+        server_properties=Table({"capabilities": capabilities, **login.server_properties(product, cluster_name)}),
         mechanisms=" ".join(sorted(mechanisms)),  # the order in which RabbitMQ names its own
         locales="en_US",
     )
@@ -98,19 +76,11 @@ def connection_start_ok(session: "AmqpSession", method: Any) -> None:
     sasl.check_offered(session, mechanism)
     session.auth_mechanism = mechanism
     # The response of EXTERNAL is disregarded, as by RabbitMQ.
-    external = mechanism == EXTERNAL
-    name, password = ("", "") if external else sasl.credentials(mechanism, method.response)
+    credentials = ("", "") if mechanism == EXTERNAL else sasl.credentials(mechanism, method.response)
     session.state = after(session.state, "Connection.StartOk")
-    # The time of the answer to a wrong password tells nothing about the cost of checking it.
-    answer_at_ms = session.broker.clock.now_ms + DELAY_MS_MIN + randbelow(DELAY_MS_MAX - DELAY_MS_MIN)
     session.readable = False
-    if external:
-        name, verdict = session.broker.logins.check_certificate(session.tls)
-        _checked(session, name, answer_at_ms, verdict)
-        return
-    session.broker.logins.check(
-        name, password, session.peer_host, partial(_is_waiting, session), partial(_checked, session, name, answer_at_ms)
-    )
+    done = partial(_checked, session, login.refusal_at_ms(session))
+    login.check_login(session, mechanism, credentials, partial(_is_waiting, session), done)
 
 
 def _is_waiting(session: "AmqpSession") -> bool:
@@ -118,13 +88,11 @@ def _is_waiting(session: "AmqpSession") -> bool:
     return session.state is State.SECURING
 
 
-def _checked(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Verdict) -> None:
+def _checked(session: "AmqpSession", answer_at_ms: int, name: str, verdict: Verdict) -> None:
     """Go on with a user who was recognised, turn away all others."""
-    if not _is_waiting(session):
-        return
+    del name
     session.readable = True
     settings = session.broker.settings
-    verdict = session.broker.logins.decide(verdict, name, session)
     if verdict.user is None:
         _turn_away(session, answer_at_ms, verdict)
         return

@@ -15,12 +15,14 @@ from pybroker.core.events import connections as connection_events
 from pybroker.core.peer import alive
 from pybroker.core.peer.log_name import called, described, fields
 from pybroker.core.peer.states import ENDING, HANDSHAKE, State
+from pybroker.core.queue.pause import withholding
 from pybroker.log_event import event
 from pybroker.peer import connection_name
 
 if TYPE_CHECKING:
     from pybroker.core.auth.certificate import Certificate
     from pybroker.core.broker import Broker
+    from pybroker.core.channel.throttle import PauseCause
     from pybroker.core.topology.removal import Removal
     from pybroker.peer import Peer
 
@@ -294,6 +296,24 @@ class PeerSession(SessionState):
             return
         super().heed_alarms()
         self.tell_blocked()
+
+    def withhold(self, cause: "PauseCause") -> None:
+        """Leave a publish, and what is behind it, until what is paused is resumed."""
+        self.input_pending = True
+        self.stop_reading(cause)
+        self.tell_blocked()
+
+    def heed_pauses(self) -> None:
+        """Go on with the input if what was withheld would reach nothing paused now."""
+        cause = self.throttle.paused_by
+        if cause is not None and not self.is_withheld(cause):
+            self.resume_reading(cause)
+            self.tell_blocked()
+
+    def is_withheld(self, cause: "PauseCause") -> bool:
+        """Tell whether the input would be withheld again; here if what the cause names is paused still."""
+        queue = None if self.vhost is None else self.vhost.queues.get(cause.name)
+        return queue is not None and withholding([queue]) is not None
 
     def first_published(self) -> None:
         """Learn that it publishes, and tell it if an alarm blocks it for that."""

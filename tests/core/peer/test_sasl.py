@@ -6,7 +6,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from pybroker.amqp.methods.connection import DELAY_MS_MIN
+from pybroker.core.peer.login import REFUSAL_MS_MIN
 from pybroker.tls_facts import TlsFacts
 from tests.certificates import Authority
 from tests.fakes import PROTOCOL_HEADER, Connection, FakePeer, World
@@ -142,7 +142,7 @@ def test_the_answer_to_a_wrong_name_waits_as_that_to_a_wrong_password(issue):
     world = world_of()
     peer = started(world, issue("nobody"))
     log_in(peer)
-    assert peer.session.answer_at_ms >= world.clock.now_ms + DELAY_MS_MIN - 1
+    assert peer.session.answer_at_ms >= world.clock.now_ms + REFUSAL_MS_MIN - 1
 
 
 @pytest.mark.parametrize(
