@@ -34,6 +34,19 @@ KEYS = {
 }
 
 
+# Answers of Chromium to a question about a page that makes room for another one.
+LEFT = {
+    "Cannot find context with specified id",
+    "Cannot find default execution context",
+    "Execution context was destroyed.",
+    "Inspected target navigated or closed",
+}
+
+
+class LeftError(AssertionError):
+    """The page was left before it could answer."""
+
+
 class Browser:
     """One process of Chromium; `page` opens pages in it, each without cookies of the others."""
 
@@ -92,6 +105,8 @@ class Browser:
         while number not in self._answers:
             assert self.read(deadline - time.monotonic()), f"Chromium does not answer {method}"
         answer = self._answers.pop(number)
+        if answer.get("error", {}).get("message") in LEFT:
+            raise LeftError(method)
         assert "error" not in answer, (method, answer["error"])
         return answer["result"]
 
@@ -143,6 +158,12 @@ class Page:
     def open(self, address: str) -> None:
         self.call("Page.navigate", url=address)
 
+    def reload(self) -> None:
+        """Load the page anew. The old one can still be looked at, and acted on, until the new one has come."""
+        self.run("document.documentElement.dataset.old = true")
+        self.call("Page.reload")
+        self.wait("document.documentElement?.dataset.old === undefined")
+
     def run(self, script: str) -> object:
         """Return the value of an expression, awaited."""
         found = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
@@ -150,17 +171,23 @@ class Page:
         return found["result"].get("value")
 
     def wait(self, condition: str, seconds: float = WAIT_S) -> None:
-        """Wait until an expression is true."""
+        """Wait until an expression is true, of whichever page is shown."""
         deadline = time.monotonic() + seconds
-        while not self.run(f"Boolean({condition})"):
+        while not self._holds(condition):
             if time.monotonic() > deadline:
                 raise AssertionError(f"{condition} never was true; the page says: {self.text()[:2_000]}")
             self._browser.read(0.05)
 
+    def _holds(self, condition: str) -> bool:
+        try:
+            return bool(self.run(f"Boolean({condition})"))
+        except LeftError:
+            return False
+
     def wait_for_file(self, path: Path) -> None:
-        """Wait until a download is there."""
+        """Wait until a download is there, and not its name alone."""
         deadline = time.monotonic() + WAIT_S
-        while not path.exists():
+        while not (path.exists() and path.stat().st_size):
             assert time.monotonic() < deadline, f"{path} was not downloaded"
             self._browser.read(0.05)
 

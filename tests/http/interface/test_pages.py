@@ -225,6 +225,7 @@ def test_without_the_node_the_last_figures_stay(browser, tmp_path_factory):
         page = browser.page()
         page.log_in(site.address)
         site.daemon.signal(signal.SIGKILL)
+        refresh(page)
         page.wait("document.querySelector('main.stale .page h1')")
         page.wait_for_text("The node has not answered since")
     finally:

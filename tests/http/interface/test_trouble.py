@@ -20,10 +20,10 @@ def log_out_elsewhere(page):
 @pytest.fixture
 def alarm(page, site):
     site.daemon.ctl("set_vm_memory_high_watermark", "absolute", "1MiB")
-    page.call("Page.reload")
+    page.reload()
     yield
     site.daemon.ctl("set_vm_memory_high_watermark", "0.6")
-    page.call("Page.reload")
+    page.reload()
     page.wait("document.querySelector('main h1') && !document.querySelector('main .banner')")
 
 
