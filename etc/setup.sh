@@ -3,7 +3,7 @@
 # is there already is kept; a changed pyproject.toml or C codec is installed anew, and so is all when a compiler came.
 #
 #   sh etc/setup.sh run [options of pybroker]     the broker, in the foreground
-#   sh etc/setup.sh test [options of pytest]      the tests, as many at once as there are cores (`-n 0`: one)
+#   sh etc/setup.sh test [options of pytest]      the tests, three at once for two cores (`-n 0`: one)
 #   sh etc/setup.sh install [run|test|dev]        the environment only
 #
 # It needs python3, 3.11 or newer. Debian and Ubuntu keep half of Python's venv in a package of its own; where that is
@@ -112,7 +112,7 @@ case ${1:-} in
         shift
         install test
         cd "$root"
-        exec "$venv/bin/python" -m pytest -n logical "$@"
+        exec "$venv/bin/python" -m pytest -n auto "$@"
         ;;
     install)
         case ${2:-run} in

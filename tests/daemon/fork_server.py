@@ -23,6 +23,8 @@ from tests.sources import ROOT
 REQUEST_OCTETS_MAX = 1 << 20
 # prctl(2).
 PR_SET_CHILD_SUBREAPER = 36
+# How long a forked daemon has a wrong password wait for its answer, at least and at most.
+REFUSAL_MS = 20, 40
 
 _one_at_a_time = threading.Lock()
 
@@ -98,12 +100,15 @@ def main() -> None:
     import psutil
 
     from pybroker.control import commands
+    from pybroker.core.peer import login
     from pybroker.daemon import boot  # noqa: F401 - what a start of the daemon loads
     from pybroker.daemon.resources import rss
     from pybrokerctl import call, main, run  # noqa: F401 - what each call loads
 
     for name in commands.IN_NEED:
         commands.load(name)
+    # Two seconds each on an average; tests/net/test_delayed_close.py has those that wait.
+    login.REFUSAL_MS_MIN, login.REFUSAL_MS_MAX = REFUSAL_MS
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
     gc.freeze()

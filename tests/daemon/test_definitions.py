@@ -31,11 +31,14 @@ class Attended(Running):
         super().__init__(folder)
         self.peers = []
 
-    def stop(self):
+    def hang_up(self):
         for peer in self.peers:
             with contextlib.suppress(pika.exceptions.AMQPError):
                 peer.close()
         self.peers.clear()
+
+    def stop(self):
+        self.hang_up()
         return super().stop()
 
 
@@ -197,6 +200,7 @@ def test_queue_ids_are_not_used_again(start, tmp_path):
 def test_a_reset_node_is_new_after_a_restart_too(start):
     daemon = start()
     define(daemon)
+    daemon.hang_up()
     ask(daemon, "stop_app")
     ask(daemon, "reset")
     kill(daemon)

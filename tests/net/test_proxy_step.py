@@ -7,6 +7,7 @@ import pytest
 from gevent import socket
 from pamqp import commands
 
+from pybroker.core.peer import login
 from pybroker.net.proxy_protocol import SIGNATURE, ProxyHeader
 from pybroker.net.proxy_step import introduce
 from pybroker.net.server import AMQP
@@ -49,7 +50,9 @@ def test_the_clients_addresses_are_the_sessions(server, proxy, header):
     assert sum(server._handshakes.values()) == len(server.preambles) == 0
 
 
-def test_a_client_elsewhere_is_no_loopback_user_although_the_proxy_is_here(server, proxy):
+def test_a_client_elsewhere_is_no_loopback_user_although_the_proxy_is_here(server, proxy, monkeypatch):
+    monkeypatch.setattr(login, "REFUSAL_MS_MIN", 20)
+    monkeypatch.setattr(login, "REFUSAL_MS_MAX", 21)
     client = proxy(LINE + PROTOCOL_HEADER)
     client.receive()
     client.send(commands.Connection.StartOk({}, "PLAIN", "\0guest\0guest"), channel=0)

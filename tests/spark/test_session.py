@@ -25,7 +25,7 @@ def test_no_message_more_is_taken_than_was_asked_for(session, channel, queue):
     assert sum(map(len, session.consume(queue, 20, 5.0, prefetch=20))) == 20
     assert channel.queue_declare(queue, durable=True).message_count == 10
     session.ack(session.last_tag)
-    assert sum(map(len, session.consume(queue, 30, 2.0, prefetch=30))) == 10
+    assert sum(map(len, session.consume(queue, 30, 1.0, prefetch=30))) == 10
     session.close()
     assert channel.queue_declare(queue, durable=True).message_count == 10
 

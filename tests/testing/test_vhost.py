@@ -141,9 +141,10 @@ def test_a_kill_keeps_what_is_on_disk_and_the_record(vhost, connect):
             connect()
         assert [each.body for each in vhost.messages] == [b"1"]
     assert vhost.queue("kept").bodies() == [b"1"]
-    _, channel = connect()
+    connection, channel = connect()
     channel.basic_publish("", "kept", b"2", pika.BasicProperties(delivery_mode=2))
     assert [each.body for each in vhost.published("", "kept", count=2)] == [b"1", b"2"]
+    connection.close()  # idle, it would not answer the goodbye, which a stop waits for
     vhost.shut_down()
     vhost.end_faults()
     vhost.restart()
