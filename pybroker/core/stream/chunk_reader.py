@@ -5,7 +5,8 @@ A chunk in which its offset is comes whole: such a consumer passes over what it 
 
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.stream.reader import CONVERT_COST, RUN_COST, Reader
+from pybroker.core.stream.filter import has_values
+from pybroker.core.stream.reader import CONVERT_COST, FILTER_COST, RUN_COST, Reader
 from pybroker.entries_run import EntriesRun
 
 if TYPE_CHECKING:
@@ -31,11 +32,14 @@ class ChunkReader(Reader):
         run, index = self._run_at()
         if run is None:
             return 0
-        if self.filters is not None and not self.filters.may_match_run(run):
-            self._read_ahead()
-            self._go_on(run.first_seq + run.count)
-            return RUN_COST
         cost = RUN_COST
+        if self.filters is not None:
+            if has_values(run):
+                cost += FILTER_COST * run.count
+            if not self.filters.may_match_run(run):
+                self._read_ahead()
+                self._go_on(run.first_seq + run.count)
+                return cost
         if not isinstance(run, EntriesRun):
             cost += CONVERT_COST * run.count
             run = self._chunk(run, run.first_seq + index)

@@ -8,7 +8,7 @@ chunks are passed over by their blooms. Of the others clients of the stream prot
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -22,12 +22,15 @@ from pybroker.wire.table import decode_value, split_table
 
 if TYPE_CHECKING:
     from pybroker.run import Run
+    from pybroker.store.streams.format import Bloom
 
 FILTER_ARGUMENT: Final = "x-stream-filter"
 UNFILTERED_ARGUMENT: Final = "x-stream-match-unfiltered"
 # Properties of Subscribe.
 _FILTER_PREFIX: Final = "filter."
 _UNFILTERED_PROPERTY: Final = "match-unfiltered"
+# Messages often have the same properties; longer ones are not remembered.
+KNOWN_OCTETS_MAX: Final = 512
 # With more of them no chunk is passed over: to look for so many would cost more.
 VALUES_MAX: Final = 256
 
@@ -52,7 +55,7 @@ class Filters(NamedTuple):
         """Tell whether a run may have messages that pass."""
         if isinstance(run, EntriesRun):
             return self.may_match(run.bloom)
-        if not run.attributes.wants & WANTS_FILTER:
+        if not has_values(run):
             return self.unfiltered
         return any(map(self.matches, run.contents_at(range(run.count))))
 
@@ -100,21 +103,36 @@ def filters_of_properties(properties: Mapping[str, str]) -> Filters | None:
     return Filters(values, properties.get(_UNFILTERED_PROPERTY) == "true") if values else None
 
 
-def bloom_of_run(run: "Run", octets: int) -> bytes | None:
-    """Return the bloom of the filter values in a run, of so many octets."""
+def has_values(run: "Run") -> bool:
+    """Tell whether messages of a run have filter values, which are found by looking at each."""
+    return bool(run.attributes.wants & WANTS_FILTER)
+
+
+def bloom_of_run(run: "Run", octets: int) -> "Bloom":
+    """Return the bloom of the filter values in a run, of so many octets, or how to find it, which takes its time."""
     if isinstance(run, EntriesRun):
         return run.bloom
-    if not run.attributes.wants & WANTS_FILTER:
-        return b""
+    return partial(_bloom_of_contents, run, octets) if has_values(run) else b""
+
+
+def _bloom_of_contents(run: "Run", octets: int) -> bytes:
     values = map(filter_value, run.contents_at(range(run.count)))
     return bloom_of((None if value is None else value.encode() for value in values), octets)
 
 
 def filter_value(content: bytes) -> str | None:
     """Return a message's filter value, None if it has none."""
-    table = find_headers(property_octets(content))
+    octets = property_octets(content)
+    return _known_value(octets) if len(octets) <= KNOWN_OCTETS_MAX else _value_in(octets)
+
+
+def _value_in(properties: bytes) -> str | None:
+    table = find_headers(properties)
     if table is None or FILTER_VALUE not in table:
         return None
     octets = dict(split_table(table)).get(FILTER_VALUE)
     value = None if octets is None else decode_value(octets)
     return value if isinstance(value, str) else None
+
+
+_known_value = lru_cache(1_024)(_value_in)

@@ -45,7 +45,11 @@ from pybroker.store.format import RECORD_OCTETS, FormatError, check_version
 from pybroker.store.publish_record import decode_publish, publish
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pybroker.run import Run
+
+    Bloom = bytes | Callable[[], bytes | None] | None
 
 VERSION: Final = 1
 SEGMENT_MAGIC: Final = b"pbstream"
@@ -90,12 +94,13 @@ class Chunk(NamedTuple):
 
     `last_seq` is the seq that its last message has in the node's log; `timestamp_ms` is wall time, and never less than
     that of the chunk before. `bloom` is of the messages' filter values: empty, none has one; None, nothing is known.
+    One that has to be found is asked for when the chunk is encoded.
     """
 
     run: "Run"
     last_seq: int
     timestamp_ms: int
-    bloom: bytes | None = None
+    bloom: "Bloom" = None
 
     @property
     def next_offset(self) -> int:
@@ -220,14 +225,15 @@ def point_seed(log_id: int, stream_id: int, first_offset: int) -> int:
 
 def encode_chunk(chunk: Chunk, seed: int, *, begins: bool, straight: bool = False) -> "list[bytes | memoryview[int]]":
     """Return the front of a chunk, and its data in one piece or several."""
-    run = chunk.run
+    run, bloom = chunk.run, chunk.bloom
+    bloom = bloom() if callable(bloom) else bloom
     flags = (BEGINS if begins else 0) | (STRAIGHT if straight else 0)
     if isinstance(run, EntriesRun):
-        return [_front(ENTRIES, flags, chunk.last_seq, run.head, run.octets, seed, chunk.bloom), *run.blocks]
+        return [_front(ENTRIES, flags, chunk.last_seq, run.head, run.octets, seed, bloom), *run.blocks]
     record = publish(0, run, range(run.count), chunk.timestamp_ms, 0)
     contents = memoryview(record)[RECORD_OCTETS:]
     head = _head(run.count, run.count, chunk.timestamp_ms, run.first_seq, contents)
-    return [_front(CONTENTS, flags, chunk.last_seq, head, len(contents), seed, chunk.bloom), contents]
+    return [_front(CONTENTS, flags, chunk.last_seq, head, len(contents), seed, bloom), contents]
 
 
 def encode_gap(

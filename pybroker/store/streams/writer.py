@@ -352,4 +352,5 @@ def _octets(chunk: Chunk) -> int:
     """Return about how many octets a chunk takes, rather more."""
     run = chunk.run
     sizes = 0 if isinstance(run, EntriesRun) else SIZE_OCTETS * run.count
-    return run.octets + AROUND_OCTETS + sizes + len(chunk.bloom or b"")
+    bloom = len(chunk.bloom) if isinstance(chunk.bloom, bytes) else 0
+    return run.octets + AROUND_OCTETS + sizes + bloom

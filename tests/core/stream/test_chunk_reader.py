@@ -9,6 +9,8 @@ from pybroker.core.routing.publish import names_of
 from pybroker.core.stream.conversion.conversion import Conversion
 from pybroker.core.stream.filter import Filters
 from pybroker.core.stream.pieces.piece import piece_of_entries
+from pybroker.core.stream.reader import FILTER_COST, RUN_COST
+from pybroker.core.stream.stream import TURN_COST_MAX
 from pybroker.offset_spec import OffsetSpec
 from pybroker.store.disk import DiskError
 from pybroker.store.streams.format import Chunk
@@ -113,6 +115,15 @@ def test_contents_that_cannot_match_are_passed_over(world, stream, attach):
     assert [offset for offset, _, _ in wanted.got] == [0]
     wanted = attach(stream, OffsetSpec(offset=0), filters=Filters(frozenset("a"), unfiltered=True))
     assert [offset for offset, _, _ in wanted.got] == [0, 3]
+
+
+def test_looking_at_each_message_costs_a_turn(stream, attach):
+    for run in (filtered_run(1, *["b"] * 500), bodies_run(501, *[b"b"] * 500)):
+        stream.enqueue(run, range(run.count), NO_RECEIPT)
+    sink = attach(stream, OffsetSpec(offset=0), 0, Filters(frozenset("a"), unfiltered=False))
+    reader = stream.readers[sink]
+    assert [reader.serve(1, TURN_COST_MAX, 0) for _ in range(3)] == [RUN_COST + 500 * FILTER_COST, RUN_COST, 0]
+    assert sink.got == []
 
 
 def test_credit_counts_chunks(world, stream, attach):

@@ -3,6 +3,7 @@
 import pytest
 
 from pybroker.core.stream.filter import (
+    KNOWN_OCTETS_MAX,
     VALUES_MAX,
     Filters,
     bloom_of_run,
@@ -46,6 +47,11 @@ def test_one_value_or_several(argument, values):
 )
 def test_the_value_is_a_text_in_the_headers(headers, value):
     assert filter_value(content(b"body", headers)) == value
+
+
+def test_values_in_long_properties_are_found_as_well():
+    headers = {"x-stream-filter-value": "x", "a": "b" * KNOWN_OCTETS_MAX}
+    assert filter_value(content(b"", headers)) == "x"
 
 
 def test_neighbours_that_pass_stay_together():
@@ -102,7 +108,8 @@ def test_values_beside_messages_are_not_told_apart():
 def test_the_bloom_of_a_run():
     assert bloom_of_run(entries_run(0, b"x", bloom=b"12"), 16) == b"12"
     assert bloom_of_run(bodies_run(0, b"x"), 16) == b""
-    assert bloom_of_run(filtered_run(0, "ü", "a", 5), 17) == bloom_of(["ü".encode(), b"a", None], 17)
+    find = bloom_of_run(filtered_run(0, "ü", "a", 5), 17)
+    assert find() == bloom_of(["ü".encode(), b"a", None], 17)
 
 
 @pytest.mark.parametrize(

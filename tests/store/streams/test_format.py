@@ -102,6 +102,12 @@ def test_a_chunk_with_a_bloom_is_read_back(run, bloom):
     assert fmt.find_front(octets, 0, SEED) == 5
 
 
+def test_a_bloom_is_found_when_it_is_encoded():
+    run = run_of([b"one"], 300)
+    made = [b"".join(fmt.encode_chunk(Chunk(run, 1, 7, bloom), SEED, begins=True)) for bloom in (b"12", lambda: b"12")]
+    assert made[0] == made[1]
+
+
 def test_each_octet_of_a_front_with_a_bloom_is_covered():
     run = entries_run(300, b"one", b"three")
     octets = b"".join(fmt.encode_chunk(Chunk(run, 1_301, 7, bytes(range(16))), SEED, begins=True))

@@ -9,6 +9,7 @@ from pybroker.store.streams.format import Chunk
 
 if TYPE_CHECKING:
     from pybroker.seq_ranges import SeqRanges
+    from pybroker.store.streams.format import Bloom
 
 # The first messages of a run that may grow; a chunk is sent whole to whom reads by chunks.
 PIECE_MESSAGES_MAX: Final = 4_096
@@ -153,7 +154,7 @@ class Piece:
         spans = self._spans
         return [(self.first_seq, self.last_seq)] if spans is None else list(zip(spans[::2], spans[1::2], strict=True))
 
-    def chunk(self, bloom: bytes | None) -> Chunk:
+    def chunk(self, bloom: "Bloom") -> Chunk:
         """Return it as the stream's files take it, with this bloom; its contents are in memory."""
         assert self.run is not None
         return Chunk(self.run, self.last_seq, self.timestamp_ms, bloom)
