@@ -1,0 +1,407 @@
+"""Link: a connection by the stream protocol that blocks, for Spark's tasks and for commands. It creates nothing.
+
+    options = stream_options(parse_uri("amqp://broker"))        # the same address, the stream protocol's port
+    with Link(options) as link:
+        ends = link.ends("orders")                              # its id, first offset, and the offset behind the last
+        with link.subscribe("orders", at(ends.first)) as subscription:
+            while (chunk := subscription.chunk(timeout_s=5.0)) is not None:
+                for message in chunk.messages():                # as encoded, mostly AMQP 1.0 (wire/amqp10)
+                    ...
+                if chunk.next >= ends.next:
+                    break
+        publisher = link.publisher("orders", reference="job-7")
+        publisher.publish(publisher.last_id + 1, [message, another], timeout_s=60.0)
+        publisher.settle(timeout_s=60.0)                        # all are confirmed
+
+One thread uses a link. In a cluster a stream's chunks come from nodes that have it, and only its leader takes messages:
+`open_link` finds them. RabbitMQ from 3.9 on is served as well; where it cannot tell how far a stream goes, its last
+chunk is read.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from struct import Struct
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+from pybroker.client.errors import AuthenticationFailed, CallTimeout, ClientError, ConnectionClosed, ConnectionLost
+from pybroker.client.options import Address, Options
+from pybroker.client.transport.transport import open_stream
+from pybroker.spark.stream.chunk import read_deliver
+from pybroker.spark.stream.errors import StreamError, name_code
+from pybroker.spark.stream.frames import Frames
+from pybroker.spark.stream.handshake import shake_hands
+from pybroker.spark.stream.publisher import Publisher
+from pybroker.spark.stream.subscription import Subscription
+from pybroker.wire.stream import commands
+from pybroker.wire.stream.codes import RESPONSE, Code, Key, OffsetType
+from pybroker.wire.stream.fields import FORMS, FieldReader, Offset
+from pybroker.wire.stream.frame import Frame, response
+
+STREAM_PORT: Final = 5552
+STREAM_TLS_PORT: Final = 5551
+FIRST: Final = Offset(OffsetType.FIRST)
+LAST: Final = Offset(OffsetType.LAST)
+NEXT: Final = Offset(OffsetType.NEXT)
+CREDIT: Final = 10
+
+_U16, _U32, _I64, _U64 = map(Struct, (">H", ">L", ">q", ">Q"))
+_ID_OCTETS: Final = 8
+# Numbers of publishers and subscriptions are one octet.
+_IDS: Final = 256
+# How long a close waits for its answer.
+_GOODBYE_S: Final = 2.0
+
+
+class Ends(NamedTuple):
+    """How far a stream goes: `next` is behind its last message, equal to `first` without any. RabbitMQ tells no id: 0.
+
+    `octets` and `first_ms`, the time of the oldest message, are None where the broker does not tell.
+    """
+
+    id: int
+    first: int
+    next: int
+    octets: int | None = None
+    first_ms: int | None = None
+
+
+class Place(NamedTuple):
+    """The nodes that have a stream; `code` tells whether there is one, and whether it is available."""
+
+    code: int
+    leader: Address | None
+    replicas: tuple[Address, ...]
+
+
+def at(offset: int) -> Offset:
+    """Return the place of an offset."""
+    return Offset(OffsetType.OFFSET, offset)
+
+
+def since(timestamp_ms: int) -> Offset:
+    """Return the place of the first chunk that is not older than a time."""
+    return Offset(OffsetType.TIMESTAMP, timestamp_ms)
+
+
+def stream_options(options: Options, port: int | None = None) -> Options:
+    """Return options for AMQP as those of a link: by the protocol's port, or another one."""
+    chosen = port or (STREAM_TLS_PORT if options.tls is not None else STREAM_PORT)
+    return replace(options, addresses=tuple(Address(each.host, chosen) for each in options.addresses))
+
+
+def open_link(options: Options, stream: str, *, to_leader: bool = False, follow: bool = True) -> "Link":
+    """Return a link to a node that has a stream. Without `follow` it is the one that answers first, whatever it says.
+
+    Raises as `Link`; StreamError if there is no such stream.
+    """
+    link = Link(options)
+    try:
+        place = link.place(stream)
+        wanted = [place.leader] if to_leader else [place.leader, *place.replicas]
+        there = [each for each in wanted if each is not None]
+        if not follow or not there or link.advertised in there:
+            return link
+    except BaseException:
+        link.close()
+        raise
+    link.close()
+    return Link(replace(options, addresses=tuple(there)))
+
+
+class Link:
+    """An open connection; close it, or use it as a context manager. `rpc_timeout_s` is the wait for an answer."""
+
+    def __init__(self, options: Options) -> None:
+        """Connect to the first address that answers; `virtual_host` is entered.
+
+        Raises AuthenticationFailed, StreamError, ConnectionLost, OSError: of the last address.
+        """
+        self._timeout_s = options.rpc_timeout_s
+        self._open_max = options.unconfirmed_max
+        self._last_id = 0
+        self._answers: dict[int, tuple[int, bytes]] = {}
+        self._tune: commands.Tune | None = None
+        self._subscriptions: dict[int, Subscription] = {}
+        self._publishers: dict[int, Publisher] = {}
+        self._is_open = False
+        self._connect(options)
+
+    def _connect(self, options: Options) -> None:
+        failure: Exception | None = None
+        for address in options.addresses:
+            try:
+                stream = open_stream(address, options, None)
+                self._frames = Frames(stream, options.body_octets_max, options.rpc_timeout_s)
+                try:
+                    agreed = shake_hands(self, options)
+                except BaseException:
+                    self._frames.close()
+                    raise
+            except AuthenticationFailed:
+                raise
+            except (OSError, ClientError) as error:
+                failure = error
+                continue
+            self.properties: Mapping[str, str] = agreed.properties
+            self.advertised = agreed.advertised
+            self._keys = agreed.keys
+            self._frame_octets_max = agreed.frame_octets_max
+            self._is_open = True
+            if agreed.heartbeat_s:
+                self._frames.beat(commands.Heartbeat().octets, agreed.heartbeat_s / 2)
+            return
+        assert failure is not None
+        raise failure
+
+    def close(self) -> None:
+        """Close the connection in order, if the broker answers soon; else it just ends. Twice is no error."""
+        if self._is_open:
+            self._is_open = False
+            self._timeout_s = _GOODBYE_S
+            with contextlib.suppress(OSError, ClientError):  # the broker has gone, and finds out by itself
+                self.call(commands.Close, int(Code.OK), "done")
+        self._frames.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- streams: where they are, and how far they go -----------------------------------------------------------------
+
+    def metadata(self, *streams: str) -> dict[str, Place]:
+        """Return where streams are, for all that were asked for."""
+        return _read_metadata(self.call(commands.Metadata, streams))
+
+    def place(self, stream: str) -> Place:
+        """Return where a stream is. Raises StreamError if it is nowhere."""
+        found = self.metadata(stream)[stream]
+        if found.code != Code.OK:
+            raise StreamError(f"Metadata {stream!r}", found.code)
+        return found
+
+    def partitions(self, super_stream: str) -> tuple[str, ...]:
+        """Return the streams of a super stream, in their order. Raises StreamError."""
+        content = self.call(commands.Partitions, super_stream)
+        found: tuple[str, ...] = FORMS["partitions"][0](FieldReader(content, 0, len(content)))
+        return found
+
+    def route(self, routing_key: str, super_stream: str) -> tuple[str, ...]:
+        """Return the streams of a super stream that a routing key leads to. Raises StreamError."""
+        content = self.call(commands.Route, routing_key, super_stream)
+        found: tuple[str, ...] = FORMS["partitions"][0](FieldReader(content, 0, len(content)))
+        return found
+
+    def stats(self, stream: str) -> dict[str, int]:
+        """Return the figures that the broker has of a stream. Raises StreamError."""
+        content = self.call(commands.StreamStats, stream)
+        reader = FieldReader(content, 0, len(content))
+        return {reader.text(): reader.number(_I64) for _ in range(reader.number(_U32))}
+
+    def ends(self, stream: str) -> Ends:
+        """Return how far a stream goes. Raises StreamError."""
+        stats = self.stats(stream) if {Key.STREAM_STATS, Key.RESOLVE_OFFSET_SPEC} <= self._keys else {}
+        committed = stats.get("committed_offset")
+        if committed is None:
+            return self._ends_by_chunks(stream)
+        number, octets = stats.get("pybroker.stream_id", 0), stats.get("pybroker.octets")
+        if committed < 0:
+            # It may have lost all that it had: where it goes on is behind that.
+            next_offset = self.resolve(stream, NEXT)
+            return Ends(number, next_offset, next_offset, octets)
+        return Ends(number, stats["first_chunk_id"], committed + 1, octets, stats.get("pybroker.first_timestamp"))
+
+    def resolve(self, stream: str, begin: Offset) -> int:
+        """Return the offset of a place, which is that of the next message if there is none yet. Raises StreamError."""
+        if Key.RESOLVE_OFFSET_SPEC in self._keys:
+            content = self.call(commands.ResolveOffsetSpec, stream, begin, {})
+            return int(_U64.unpack_from(content, 2)[0])
+        if begin.type is OffsetType.OFFSET:
+            ends = self.ends(stream)
+            return min(max(begin.value, ends.first), ends.next)
+        found = None if begin.type is OffsetType.NEXT else self._probe(stream, begin)
+        return self.ends(stream).next if found is None else found[0]
+
+    def _ends_by_chunks(self, stream: str) -> Ends:
+        """Return how far a stream goes, by its first and last chunk."""
+        last = self._probe(stream, LAST)
+        if last is None:
+            return Ends(0, 0, 0)
+        first = self._probe(stream, FIRST)
+        return Ends(0, last[0] if first is None else first[0], last[1])
+
+    def _probe(self, stream: str, begin: Offset) -> tuple[int, int] | None:
+        """Return first and next offset of the chunk at a place, None if there is none."""
+        with self.subscribe(stream, begin, credit=1) as subscription:
+            # A broker answers in turn: what was there is on its way before the answer to this.
+            self.metadata(stream)
+            chunk = subscription.chunk(0.0)
+        return None if chunk is None else (chunk.first, chunk.next)
+
+    # -- offsets of consumers ------------------------------------------------------------------------------------------
+
+    def stored_offset(self, reference: str, stream: str) -> int | None:
+        """Return the offset that is kept under a name, None if there is none. Raises StreamError."""
+        try:
+            return int(_U64.unpack(self.call(commands.QueryOffset, reference, stream))[0])
+        except StreamError as error:
+            if error.code == Code.NO_OFFSET:
+                return None
+            raise
+
+    def store_offset(self, reference: str, stream: str, offset: int) -> None:
+        """Keep an offset under a name. The broker does not answer; an order that it cannot follow is in its log."""
+        self.send(commands.StoreOffset(reference, stream, offset))
+
+    # -- chunks in, messages out ---------------------------------------------------------------------------------------
+
+    def subscribe(self, stream: str, begin: Offset, credit: int = CREDIT, **properties: str) -> Subscription:
+        """Have a stream's chunks delivered, so many at a time; the first may begin before the place.
+
+        Properties are `name`, and whatever else the broker knows. Raises StreamError.
+        """
+        number = _free(self._subscriptions)
+        subscription = self._subscriptions[number] = Subscription(self, number, stream, credit)
+        try:
+            self.call(commands.Subscribe, number, stream, begin, credit, properties)
+        except BaseException:
+            del self._subscriptions[number]
+            raise
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """End a subscription; chunks on their way are dropped. Raises StreamError."""
+        try:
+            self.call(commands.Unsubscribe, subscription.id)
+        finally:
+            self._subscriptions.pop(subscription.id, None)
+
+    def give_credit(self, subscription_id: int, chunks: int) -> None:
+        """Ask for more chunks."""
+        self.send(commands.Credit(subscription_id, chunks))
+
+    def publisher(self, stream: str, reference: str = "") -> Publisher:
+        """Return a publisher; with a reference it knows the last id that the broker has of that. Raises StreamError."""
+        number = _free(self._publishers)
+        last_id = 0
+        self.call(commands.DeclarePublisher, number, reference, stream)
+        if reference:
+            last_id = int(_U64.unpack(self.call(commands.QueryPublisherSequence, reference, stream))[0])
+        made = Publisher(self, number, stream, last_id, self._frame_octets_max, self._open_max)
+        self._publishers[number] = made
+        return made
+
+    # -- commands ------------------------------------------------------------------------------------------------------
+
+    def call(self, made: type[commands.Request], *values: Any) -> bytes:
+        """Send a request and return what stands behind its answer's code. Raises StreamError, CallTimeout."""
+        self._last_id += 1
+        number = self._last_id
+        self.send(made(number, *values))
+        self.wait(self._timeout_s, lambda: number in self._answers)
+        answer = self._answers.pop(number, None)
+        if answer is None:
+            raise CallTimeout(f"the broker did not answer {made.__name__} in {self._timeout_s:g} s")
+        code, content = answer
+        if code != Code.OK:
+            named = " ".join(repr(value) for value in values if isinstance(value, str) and value)
+            raise StreamError(f"{made.__name__} {named}".rstrip(), code)
+        return content
+
+    def tuned(self) -> commands.Tune:
+        """Return the limits that the broker offers, behind a login. Raises CallTimeout."""
+        self.wait(self._timeout_s, lambda: self._tune is not None)
+        if self._tune is None:
+            raise CallTimeout(f"the broker did not offer limits in {self._timeout_s:g} s")
+        return self._tune
+
+    def send(self, command: commands.Command) -> None:
+        """Send a command. Raises ConnectionLost, OSError."""
+        self._frames.send(command.octets)
+
+    def send_octets(self, octets: bytes) -> None:
+        """Send whole frames. Raises ConnectionLost, OSError."""
+        self._frames.send(octets)
+
+    def wait(self, timeout_s: float, is_done: Callable[[], bool]) -> None:
+        """Read what comes, and all that is there, until something is done or the time is over.
+
+        Raises ConnectionLost, ConnectionClosed, OSError.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not is_done():
+            found = self._frames.next(max(0.0, deadline - time.monotonic()))
+            if found is None:
+                return
+            self._take(*found)
+
+    def _take(self, buffer: bytes, found: Frame) -> None:
+        key, version, start, stop = found
+        if key == Key.DELIVER:
+            number, chunk = read_deliver(buffer, version, start, stop)
+            if number in self._subscriptions:
+                self._subscriptions[number].deliver(chunk)
+        elif key in (Key.PUBLISH_CONFIRM, Key.PUBLISH_ERROR):
+            self._take_confirm(key, buffer[start:stop])
+        elif key == Key.METADATA | RESPONSE:
+            # The one response without a code of its own.
+            self._answers[_U32.unpack_from(buffer, start)[0]] = int(Code.OK), buffer[start + 4 : stop]
+        elif key & RESPONSE and key not in (Key.CREDIT | RESPONSE, Key.TUNE | RESPONSE):
+            code = _U16.unpack_from(buffer, start + 4)[0]
+            self._answers[_U32.unpack_from(buffer, start)[0]] = code, buffer[start + 6 : stop]
+        elif key in (Key.TUNE, Key.TUNE | RESPONSE, Key.METADATA_UPDATE, Key.CLOSE):
+            self._take_command(commands.decode(buffer, found))
+
+    def _take_confirm(self, key: int, content: bytes) -> None:
+        publisher = self._publishers.get(content[0])
+        count = _U32.unpack_from(content, 1)[0]
+        if publisher is None:
+            return
+        if key == Key.PUBLISH_CONFIRM:
+            publisher.confirmed(count)
+        else:
+            publisher.refused(count, _U16.unpack_from(content, 5 + _ID_OCTETS)[0])
+
+    def _take_command(self, command: commands.Command) -> None:
+        if isinstance(command, commands.Tune):
+            self._tune = command
+        elif isinstance(command, commands.MetadataUpdate):
+            users: tuple[Subscription | Publisher, ...]
+            users = (*self._subscriptions.values(), *self._publishers.values())
+            for each in users:
+                if each.stream == command.stream:
+                    each.end(command.code)
+        elif isinstance(command, commands.Close):
+            self._is_open = False
+            with contextlib.suppress(OSError, ConnectionLost):
+                self._frames.send(response(Key.CLOSE, command.correlation_id, Code.OK))
+            raise ConnectionClosed(f"the broker closed the connection: {command.reason} ({name_code(command.code)})")
+
+
+def _free(taken: Mapping[int, object]) -> int:
+    """Return a number that is free. Raises ClientError."""
+    for number in range(_IDS):
+        if number not in taken:
+            return number
+    raise ClientError(f"a connection has at most {_IDS} publishers and as many subscriptions")
+
+
+def _read_metadata(content: bytes) -> dict[str, Place]:
+    reader = FieldReader(content, 0, len(content))
+    nodes = {}
+    for _ in range(reader.number(_U32)):
+        number = reader.number(_U16)
+        nodes[number] = Address(reader.text(), reader.number(_U32))
+    found = {}
+    for _ in range(reader.number(_U32)):
+        name, code = reader.text(), reader.number(_U16)
+        leader = nodes.get(reader.number(_U16))
+        replicas = [nodes.get(reader.number(_U16)) for _ in range(reader.number(_U32))]
+        found[name] = Place(code, leader, tuple(each for each in replicas if each is not None))
+    return found
