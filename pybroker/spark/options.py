@@ -5,24 +5,24 @@ applies the values to the connection.
 """
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pybroker.client import Options
 from pybroker.spark.credentials import CONNECTION, client_options
-from pybroker.spark.values import OptionError, boolean, milliseconds, number, text
+from pybroker.spark.stream.link import stream_options
+from pybroker.spark.stream_source import options as streams
+from pybroker.spark.values import MAP, VARIANT, OptionError, boolean, milliseconds, number, text
 
-MAP: Final = "map"
-VARIANT: Final = "variant"
-
-# They belong to streams: known, so that who comes from Kafka reads why they are refused.
-STREAM_OPTIONS: Final = (
-    *("stream", "superStream", "streamPattern", "startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp"),
-    *("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp", "maxOffsetsPerTrigger", "minOffsetsPerTrigger"),
-    *("maxTriggerDelay", "minPartitions", "failOnDataLoss", "prefetch", "pollTimeoutMs"),
-)
-KAFKA_WORDS: Final = {"subscribe": "queue", "topic": "exchange", "kafka.bootstrap.servers": "host"}
+KAFKA_WORDS: Final = {
+    "subscribe": "stream",
+    "subscribePattern": "streamPattern",
+    "topic": "exchange",
+    "kafka.bootstrap.servers": "host",
+    "groupId": "consumerName",
+    "kafka.group.id": "consumerName",
+}
 # Spark's own, handed on to sources and sinks; and what they begin with.
 _SPARKS: Final = frozenset({"checkpointlocation", "queryname", "outputmode", "path", "paths", "mergeschema", "owner"})
 _SPARKS_PREFIXES: Final = ("__", "spark.", "asyncprogresstracking", "_asyncprogresstracking")
@@ -36,13 +36,12 @@ def _delivery_mode(value: str) -> int:
     return number(value, 1, 2)
 
 
-_SOURCE: Final[dict[str, Callable[[str], Any]]] = {
-    "queue": text,
+_MESSAGES: Final[dict[str, Callable[[str], Any]]] = {
     "includeHeaders": boolean,
     "includeProperties": boolean,
     "headersFormat": _headers_format,
-    "maxWaitMs": milliseconds,
 }
+_SOURCE: Final[dict[str, Callable[[str], Any]]] = {"queue": text, **_MESSAGES, "maxWaitMs": milliseconds}
 _STREAMING: Final[dict[str, Callable[[str], Any]]] = {
     "spoolLocation": text,
     "maxMessagesPerTrigger": number,
@@ -59,6 +58,7 @@ _SINK: Final[dict[str, Callable[[str], Any]]] = {
     "messageIdPrefix": text,
     "ignoreUnknownColumns": boolean,
 }
+_OF_STREAMS: Final = (*streams.COMMON, *streams.STREAMING, *streams.BATCH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,22 +94,34 @@ class SinkOptions:
 
 def asks_for_streaming(given: Mapping[str, str]) -> bool:
     """Tell whether an option is there that only readStream has: a schema is asked for before Spark says which it is."""
-    return not {name.lower() for name in given}.isdisjoint(name.lower() for name in _STREAMING)
+    return _has_any(given, _STREAMING) or _has_any(given, streams.STREAMING)
+
+
+def asks_for_streams(given: Mapping[str, str]) -> bool:
+    """Tell whether streams are to be read, not a queue."""
+    return _has_any(given, streams.SOURCES)
+
+
+def _has_any(given: Mapping[str, str], names: Iterable[str]) -> bool:
+    return not {name.lower() for name in given}.isdisjoint(name.lower() for name in names)
 
 
 def asks_for_sink(given: Mapping[str, str]) -> bool:
     """Tell whether an option is there that only a sink has."""
-    return not {name.lower() for name in given}.isdisjoint(name.lower() for name in _SINK)
+    return _has_any(given, _SINK)
 
 
 def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     """Return the options of a read. Raises OptionError with a sentence about the first one that is wrong."""
     elsewhere = dict.fromkeys(_SINK, "is for writing")
+    elsewhere |= dict.fromkeys(_OF_STREAMS, "is for streams: name one by stream, superStream or streamPattern")
     if not streaming:
         elsewhere |= dict.fromkeys(_STREAMING, "is for readStream: a batch read only browses")
     values = _read(given, _SOURCE | _STREAMING if streaming else _SOURCE, elsewhere)
     if "queue" not in values:
-        raise OptionError("queue", "is required: the name of the queue to read")
+        raise OptionError(
+            "queue", "is required: the name of the queue to read, or stream, superStream or streamPattern"
+        )
     if streaming and "spoolLocation" not in values:
         raise OptionError(
             "spoolLocation",
@@ -118,9 +130,7 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
     return SourceOptions(
         client=client_options(given, "read"),
         queue=values["queue"],
-        include_headers=values.get("includeHeaders", "headersFormat" in values),
-        include_properties=values.get("includeProperties", False),
-        headers_format=values.get("headersFormat", MAP),
+        **_shown(values),
         max_wait_s=values.get("maxWaitMs", 1.0),
         spool_location=_folder(values.get("spoolLocation", "")),
         max_messages_per_trigger=values.get("maxMessagesPerTrigger"),
@@ -128,9 +138,35 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
     )
 
 
+def stream_source_options(given: Mapping[str, str], *, streaming: bool) -> streams.StreamOptions:
+    """Return the options of a read of streams. Raises OptionError with a sentence about the first one that is wrong."""
+    elsewhere = dict.fromkeys(_SINK, "is for writing")
+    elsewhere |= dict.fromkeys((*_SOURCE, *_STREAMING), "is for queues: a query reads a queue or streams")
+    elsewhere["prefetch"] = "is for queues: streams are read chunk by chunk"
+    elsewhere["spoolLocation"] = "is for queues: what a stream has stays there, and a batch is read again from it"
+    elsewhere["maxMessagesPerTrigger"] = "is for queues: of a stream it is maxOffsetsPerTrigger"
+    if streaming:
+        elsewhere |= dict.fromkeys(streams.BATCH, "is for batch reads: a streaming query has no end")
+    else:
+        elsewhere |= dict.fromkeys(streams.STREAMING, "is for readStream")
+    table = streams.COMMON | _MESSAGES | (streams.STREAMING if streaming else streams.BATCH)
+    values = _read(given, table, {name: why for name, why in elsewhere.items() if name not in table})
+    client = stream_options(client_options(given, "read"), values.get("streamPort"))
+    return streams.stream_options_of(values, client, _shown(values))
+
+
+def _shown(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of messages' properties is shown."""
+    return {
+        "include_headers": values.get("includeHeaders", "headersFormat" in values),
+        "include_properties": values.get("includeProperties", False),
+        "headers_format": values.get("headersFormat", MAP),
+    }
+
+
 def sink_options(given: Mapping[str, str]) -> SinkOptions:
     """Return the options of a write. Raises OptionError with a sentence about the first one that is wrong."""
-    elsewhere = dict.fromkeys((*_SOURCE, *_STREAMING), "is for reading")
+    elsewhere = dict.fromkeys((*_SOURCE, *_STREAMING, *_OF_STREAMS), "is for reading")
     elsewhere["queue"] = "is for reading: a queue is written to with exchange '' and its name as routingKey"
     values = _read(given, _SINK, elsewhere)
     return SinkOptions(
@@ -170,10 +206,7 @@ def _read(
 
 
 def _unknown(key: str, by_lower: Mapping[str, str]) -> OptionError:
-    for name in STREAM_OPTIONS:
-        if key.lower() == name.lower():
-            return OptionError(name, "is for streams, which are not supported yet: read a queue (option queue)")
-    instead = KAFKA_WORDS.get(key.lower())
+    instead = next((word for name, word in KAFKA_WORDS.items() if name.lower() == key.lower()), None)
     if instead is None:
         close = difflib.get_close_matches(key.lower(), by_lower, 1)
         instead = by_lower[close[0]] if close else None

@@ -5,13 +5,22 @@ from collections.abc import Mapping
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from pybroker.spark.options import SourceOptions, asks_for_sink, asks_for_streaming, sink_options, source_options
-from pybroker.spark.parse.columns import check_projection, full_schema
+from pybroker.spark.options import (
+    asks_for_sink,
+    asks_for_streaming,
+    asks_for_streams,
+    sink_options,
+    source_options,
+    stream_source_options,
+)
+from pybroker.spark.parse.columns import check_projection, full_schema, stream_schema
 from pybroker.spark.readers.browse import QueueReader
 from pybroker.spark.readers.queue_stream import QueueStreamReader
 from pybroker.spark.sink.rows import sink_schema
 from pybroker.spark.sink.sink import BatchWriter, StreamWriter
 from pybroker.spark.sql_table import options_in, table_options, with_options
+from pybroker.spark.stream_source.batch import StreamBatchReader
+from pybroker.spark.stream_source.follow import StreamStreamReader
 from pybroker.spark.values import OptionError
 
 
@@ -51,16 +60,30 @@ class PybrokerSource(DataSource):
         if for_table is not None and asks_for_sink(given):
             schema = sink_schema(sink_options(given))
         else:
-            schema = full_schema(source_options(given, streaming=asks_for_streaming(given)))
+            streaming = asks_for_streaming(given)
+            if asks_for_streams(given):
+                schema = stream_schema(stream_source_options(given, streaming=streaming))
+            else:
+                schema = full_schema(source_options(given, streaming=streaming))
         return schema if for_table is None else with_options(schema, given)
 
-    def reader(self, schema: StructType) -> QueueReader:
-        """Return what browses the queue. Raises OptionError."""
-        return QueueReader(*self._wanted(schema, streaming=False))
+    def reader(self, schema: StructType) -> QueueReader | StreamBatchReader:
+        """Return what browses the queue, or reads streams. Raises OptionError."""
+        given = self._given(schema, sink=False)
+        if asks_for_streams(given):
+            of_streams = stream_source_options(given, streaming=False)
+            return StreamBatchReader(check_projection(schema, stream_schema(of_streams)), of_streams)
+        options = source_options(given, streaming=False)
+        return QueueReader(check_projection(schema, full_schema(options)), options)
 
-    def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - the name is Spark's
-        """Return what drains the queue. Raises OptionError."""
-        return QueueStreamReader(*self._wanted(schema, streaming=True))
+    def streamReader(self, schema: StructType) -> QueueStreamReader | StreamStreamReader:  # noqa: N802 - Spark's name
+        """Return what drains the queue, or follows streams. Raises OptionError."""
+        given = self._given(schema, sink=False)
+        if asks_for_streams(given):
+            of_streams = stream_source_options(given, streaming=True)
+            return StreamStreamReader(check_projection(schema, stream_schema(of_streams)), of_streams)
+        options = source_options(given, streaming=True)
+        return QueueStreamReader(check_projection(schema, full_schema(options)), options)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         """Return what publishes a batch query's rows. Raises OptionError."""
@@ -79,13 +102,9 @@ class PybrokerSource(DataSource):
         given = {name.lower(): value for name, value in self.options.items()}
         of_table = {name.lower(): value for name, value in options_in(schema).items()}
         # A column may come from a table that this query has nothing else to do with.
-        if asks_for_sink(of_table) == sink and "queue" not in given:
+        if asks_for_sink(of_table) == sink and "queue" not in given and not asks_for_streams(given):
             given = of_table | given
         if not given:
             text = "is required. A table keeps its options only if CREATE TABLE names neither columns nor AS"
             raise OptionError("queue or exchange", f"{text}: else name them in each statement by WITH (...)")
         return given
-
-    def _wanted(self, schema: StructType, *, streaming: bool) -> tuple[StructType, SourceOptions]:
-        options = source_options(self._given(schema, sink=False), streaming=streaming)
-        return check_projection(schema, options), options

@@ -1,5 +1,11 @@
 """How single values of options are read, and the error that names an option."""
 
+from typing import Final
+
+# Types of the column of headers.
+MAP: Final = "map"
+VARIANT: Final = "variant"
+
 
 class OptionError(ValueError):
     """An option that is missing, unknown or makes no sense."""

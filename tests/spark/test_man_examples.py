@@ -2,11 +2,14 @@
 
 import json
 import re
+import time
 
 import pytest
 
 from pybroker.client import Properties, Table
+from pybroker.spark.stream_source.offset import decode, encode
 from tests.sources import ROOT
+from tests.spark.stream.conftest import stream_port
 
 PAGE = (ROOT / "man/pybroker-spark.7").read_text()
 # Programs of a shell, which test_submitting runs and test_spark_home; and what needs jars, a cluster or certificates.
@@ -34,6 +37,9 @@ def texts(heading):
 
 
 RUN_HERE = {
+    "READING STREAMS",
+    "Write a super stream to Parquet, exactly once",
+    "Read the last hour of a stream",
     "Write a queue to Parquet, from cron",
     "Log in by certificate",
     "Remove duplicates",
@@ -107,11 +113,37 @@ def test_the_python_examples_run(spark, uri, channel, orders, adapt, capsys):
     exec(adapt(drain), names)
     assert channel.queue_declare("orders", passive=True).message_count == 0
 
-    (progress,) = texts("MONITORING")
+    progress, _ = texts("MONITORING")
     capsys.readouterr()
     exec(adapt(progress), names)
     *_, ready, octets, redelivered = capsys.readouterr().out.splitlines()[0].split()
     assert (ready, int(octets) > 0, redelivered) == ("0", True, "3")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_the_examples_of_streams_run(spark, broker, channel, adapt):
+    channel.exchange_declare("orders", "direct", durable=True, arguments={"x-super-stream": True})
+    channel.queue_declare("orders-0", durable=True, arguments={"x-queue-type": "stream"})
+    channel.queue_bind("orders-0", "orders", "0", {"x-stream-partition-order": 0})
+    for number in range(3):
+        channel.publish_and_wait("orders", "0", b"%d" % number)
+    port = stream_port(broker)
+    names = {"spark": spark, "time": time, "json": json}
+    try:
+        (write,) = texts("Write a super stream to Parquet, exactly once")
+        exec(adapt(write).replace(".load()", f".option('streamPort', {port}).load()"), names)
+        _, lag = texts("MONITORING")
+        exec(lag, names)
+        assert names["lag"](names["query"].lastProgress.sources[0]) == 0
+        (recent,) = texts("Read the last hour of a stream")
+        exec(adapt(recent).replace(".load()", f".option('streamPort', {port}).load()"), names)
+        assert names["recent"].count() == 3
+        (offset,) = texts("READING STREAMS")
+        assert encode(decode(json.loads(offset))) == json.loads(offset)
+    finally:
+        channel.queue_delete("orders-0")
+        channel.exchange_delete("orders")
 
 
 @pytest.mark.spark

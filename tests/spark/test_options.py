@@ -3,7 +3,13 @@ import pickle
 import pytest
 
 from pybroker.client import Address
-from pybroker.spark.options import STREAM_OPTIONS, asks_for_streaming, sink_options, source_options
+from pybroker.spark.options import (
+    asks_for_streaming,
+    asks_for_streams,
+    sink_options,
+    source_options,
+    stream_source_options,
+)
 from pybroker.spark.values import OptionError
 
 SPOOL = {"queue": "q", "spoolLocation": "/spool"}
@@ -54,14 +60,14 @@ def test_options_of_sparks_own_are_none_of_ours(name):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({}, "option queue is required: the name of the queue to read"),
+        ({}, "option queue is required: the name of the queue to read, or stream, superStream or streamPattern"),
         ({"queue": ""}, "option queue is empty"),
         ({"queue": "q", "includeHeaders": "yes"}, "option includeHeaders is true or false, not 'yes'"),
         ({"queue": "q", "headersFormat": "json"}, "option headersFormat is map or variant, not 'json'"),
         ({"queue": "q", "maxWaitMs": "-1"}, "option maxWaitMs must be an integer from 0 to 2147483647, not '-1'"),
         ({"queue": "q", "exchange": "e"}, "option exchange is for writing"),
         ({"queue": "q", "qeue": "e"}, "option qeue is not an option of the connector: did you mean queue?"),
-        ({"subscribe": "q"}, "option subscribe is not an option of the connector: did you mean queue?"),
+        ({"subscribe": "q"}, "option subscribe is not an option of the connector: did you mean stream?"),
         (
             {"queue": "q", "spoolLocation": "/x"},
             "option spoolLocation is for readStream: a batch read only browses",
@@ -108,13 +114,66 @@ def test_a_write_names_the_option_that_is_wrong(given, sentence):
     assert str(caught.value) == sentence
 
 
-@pytest.mark.parametrize("name", STREAM_OPTIONS)
-def test_what_belongs_to_streams_is_known_and_refused(name):
-    with pytest.raises(OptionError, match="is for streams, which are not supported yet") as caught:
-        source_options({"queue": "q", name: "1"}, streaming=False)
-    assert caught.value.name == name
+def refused(given, *, streaming=False):
+    with pytest.raises(OptionError) as caught:
+        stream_source_options(given, streaming=streaming)
+    return str(caught.value)
+
+
+def test_a_stream_is_enough():
+    options = stream_source_options({"stream": "s"}, streaming=True)
+    assert (options.stream, options.starting, options.fail_on_data_loss, options.min_partitions) == ("s", None, True, 1)
+    assert options.client.addresses == (Address("localhost", 5552),)
+    by_tls = stream_source_options({"superstream": "s", "tls": "true"}, streaming=False)
+    assert by_tls.client.addresses == (Address("localhost", 5551),)
+    other = stream_source_options({"stream": "s", "uri": "amqp://mq:1234", "streamPort": "9"}, streaming=False)
+    assert other.client.addresses == (Address("mq", 9),)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"stream": "s", "superStream": "t"}, "option superStream and stream exclude each other"),
+        (
+            {"stream": "s", "startingOffsets": "latest", "startingTimestamp": "1"},
+            "option startingTimestamp and startingOffsets exclude each other",
+        ),
+        ({"stream": "s", "queue": "q"}, "option queue is for queues: a query reads a queue or streams"),
+        ({"stream": "s", "maxOffsetsPerTrigger": "1"}, "option maxOffsetsPerTrigger is for readStream"),
+        ({"stream": "s", "exchange": "e"}, "option exchange is for writing"),
+        ({"stream": "s", "prefetch": "1"}, "option prefetch is for queues: streams are read chunk by chunk"),
+        ({"subscribe": "s"}, "option subscribe is not an option of the connector: did you mean stream?"),
+        (
+            {"stream": "s", "managementUri": "http://mq"},
+            "option managementUri is for streamPattern: a stream that is named needs no list of all",
+        ),
+        (
+            {"stream": "s", "startingOffsets": "last"},
+            "option startingOffsets is earliest, first, latest, next or JSON such as {\"orders-0\": 23}, not 'last'",
+        ),
+    ],
+)
+def test_what_makes_no_sense_of_streams_is_refused(given, sentence):
+    assert refused(given) == sentence
+
+
+def test_a_streaming_query_has_no_end():
+    given = {"stream": "s", "endingOffsets": "latest", "consumerName": "c"}
+    assert refused(given, streaming=True) == "option endingOffsets is for batch reads: a streaming query has no end"
+    assert (
+        refused({"stream": "s", "consumerName": "c" * 256}, streaming=True)
+        == "option consumerName has at most 255 octets"
+    )
+
+
+def test_options_of_streams_are_refused_for_a_queue():
+    with pytest.raises(OptionError, match="is for streams: name one by stream, superStream or streamPattern"):
+        source_options({"queue": "q", "startingOffsets": "latest"}, streaming=False)
 
 
 def test_the_options_tell_whether_a_schema_is_a_streams():
     assert asks_for_streaming({"SPOOLLOCATION": "/x"})
     assert not asks_for_streaming({"queue": "q"})
+    assert asks_for_streaming({"stream": "s", "maxoffsetspertrigger": "1"})
+    assert asks_for_streams({"SUPERSTREAM": "s"})
+    assert not asks_for_streams({"queue": "q"})

@@ -132,7 +132,7 @@ def test_a_message_that_no_queue_takes_fails_the_task_with_its_route(spark, uri,
     ("options", "sentence"),
     [
         ({}, "option queue is required"),
-        ({"queue": "q", "stream": "s"}, "option stream is for streams, which are not supported yet"),
+        ({"queue": "q", "stream": "s"}, "option queue is for queues: a query reads a queue or streams"),
         ({"queue": "q", "startingOffsets": "earliest"}, "option startingOffsets is for streams"),
         ({"queue": "q", "queu": "x"}, "option queu is not an option of the connector: did you mean queue?"),
     ],

@@ -4,8 +4,9 @@ A batch must have exactly the schema that Spark expects: names, order, types, nu
 Spark's own translation of the schema. Properties are read only where a wanted column needs them.
 """
 
+from array import array
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -24,10 +25,9 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from pybroker.spark.options import VARIANT, SourceOptions
 from pybroker.spark.parse.headers import header_maps, header_variants
 from pybroker.spark.parse.properties import FIELDS, TIMESTAMP_FLAG, read_properties, read_timestamps
-from pybroker.spark.values import OptionError
+from pybroker.spark.values import VARIANT, OptionError
 
 PROPERTIES: Final = StructType(
     [
@@ -47,8 +47,33 @@ PROPERTIES: Final = StructType(
 )
 
 
-def full_schema(options: SourceOptions) -> StructType:
-    """Return all columns that these options give."""
+class MessageOptions(Protocol):
+    """Which columns of a message's properties are wanted."""
+
+    @property
+    def include_headers(self) -> bool:
+        """Tell whether there is a column of headers."""
+
+    @property
+    def include_properties(self) -> bool:
+        """Tell whether there is one of the other properties."""
+
+    @property
+    def headers_format(self) -> str:
+        """Return of which type the headers are: map or variant."""
+
+
+class StreamFacts(NamedTuple):
+    """The places of a batch's messages: stream, its number, offsets, and times in microseconds."""
+
+    stream: str
+    number: int
+    offsets: "array[int]"
+    times: "array[int]"
+
+
+def full_schema(options: MessageOptions) -> StructType:
+    """Return all columns that these options give of a queue."""
     fields = [
         StructField("value", BinaryType(), nullable=False),
         StructField("routing_key", StringType(), nullable=False),
@@ -59,6 +84,24 @@ def full_schema(options: SourceOptions) -> StructType:
         StructField("timestamp", TimestampType()),
         StructField("redelivered", BooleanType(), nullable=False),
     ]
+    return _with_properties(fields, options)
+
+
+def stream_schema(options: MessageOptions) -> StructType:
+    """Return all columns that these options give of streams."""
+    fields = [
+        StructField("value", BinaryType(), nullable=False),
+        StructField("routing_key", StringType(), nullable=False),
+        StructField("exchange", StringType(), nullable=False),
+        StructField("stream", StringType(), nullable=False),
+        StructField("partition", IntegerType(), nullable=False),
+        StructField("offset", LongType(), nullable=False),
+        StructField("timestamp", TimestampType(), nullable=False),
+    ]
+    return _with_properties(fields, options)
+
+
+def _with_properties(fields: list[StructField], options: MessageOptions) -> StructType:
     if options.include_properties:
         fields.append(StructField("properties", PROPERTIES))
     if options.include_headers:
@@ -67,9 +110,9 @@ def full_schema(options: SourceOptions) -> StructType:
     return StructType(fields)
 
 
-def check_projection(wanted: StructType, options: SourceOptions) -> StructType:
+def check_projection(wanted: StructType, full: StructType) -> StructType:
     """Return the wanted columns if the source has them all, in these types. Raises OptionError."""
-    there = {field.name: field.dataType for field in full_schema(options)}
+    there = {field.name: field.dataType for field in full}
     for field in wanted:
         kind = there.get(field.name)
         if kind is None:
@@ -82,11 +125,11 @@ def check_projection(wanted: StructType, options: SourceOptions) -> StructType:
 
 
 class Assembler:
-    """Raw batches -> batches of one schema. `queue` is the name that stands in the column of that name."""
+    """Raw batches -> batches of one schema. `source` is the name of the queue, in the column of that name."""
 
-    def __init__(self, schema: StructType, options: SourceOptions) -> None:
+    def __init__(self, schema: StructType, options: MessageOptions, source: str) -> None:
         self._schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
-        self._queue = options.queue
+        self._source = source
         self._variant = options.headers_format == VARIANT
 
     def assemble(self, raw: pa.RecordBatch) -> pa.RecordBatch:
@@ -96,8 +139,8 @@ class Assembler:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * len(raw), pa.struct([])))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
-    def _queue_column(self, raw: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
-        return pa.repeat(pa.scalar(self._queue, kind), len(raw))
+    def _source_column(self, raw: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
+        return pa.repeat(pa.scalar(self._source, kind), len(raw))
 
     def _partition(self, raw: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
         return pa.repeat(pa.scalar(0, kind), len(raw))
@@ -125,6 +168,28 @@ class Assembler:
         return pa.array(header_variants(octets) if self._variant else header_maps(octets), kind)
 
 
+class StreamAssembler(Assembler):
+    """The same of streams, which have offsets and times."""
+
+    def __init__(self, schema: StructType, options: MessageOptions) -> None:
+        super().__init__(schema, options, "")
+        self._facts = StreamFacts("", 0, array("q"), array("q"))
+
+    def assemble_stream(self, raw: pa.RecordBatch, facts: StreamFacts) -> pa.RecordBatch:
+        """Return the columns that are wanted, of the same rows."""
+        self._source, self._facts = facts.stream, facts
+        return self.assemble(raw)
+
+    def _partition(self, raw: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
+        return pa.repeat(pa.scalar(self._facts.number, kind), len(raw))
+
+    def _offset(self, raw: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
+        return pa.Array.from_buffers(kind, len(raw), [None, pa.py_buffer(self._facts.offsets)])
+
+    def _timestamp(self, raw: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
+        return pa.Array.from_buffers(kind, len(raw), [None, pa.py_buffer(self._facts.times)])
+
+
 def _property_array(values: list[object], kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(kind):
         return pa.array(values, pa.int64()).cast(kind)
@@ -140,10 +205,12 @@ _MADE: Final[Mapping[str, Callable[[Assembler, pa.RecordBatch, pa.DataType], pa.
     "routing_key": _as_it_came("routing_key"),
     "exchange": _as_it_came("exchange"),
     "redelivered": _as_it_came("redelivered"),
-    "queue": Assembler._queue_column,
-    "partition": Assembler._partition,
-    "offset": Assembler._offset,
-    "timestamp": Assembler._timestamp,
+    "queue": Assembler._source_column,
+    "stream": Assembler._source_column,
+    # By these a stream's messages differ.
+    "partition": lambda self, raw, kind: self._partition(raw, kind),
+    "offset": lambda self, raw, kind: self._offset(raw, kind),
+    "timestamp": lambda self, raw, kind: self._timestamp(raw, kind),
     "properties": Assembler._properties,
     "headers": Assembler._headers,
 }

@@ -32,7 +32,7 @@ class QueueReader(DataSourceReader):
         # Only the process that reads needs it: others that Spark starts are spared a tenth of a second of imports.
         from pybroker.spark.session import Session  # noqa: PLC0415
 
-        assemble = Assembler(self._schema, self._options).assemble
+        assemble = Assembler(self._schema, self._options, self._options.queue).assemble
         queue = self._options.queue
         with contextlib.closing(Session(self._options.client)) as session:
             count = session.messages_ready(queue)

@@ -129,7 +129,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the messages of a task's segments. Raises SpoolError."""
         assert isinstance(partition, SegmentPartition)
-        assemble = Assembler(self._schema, self._options).assemble
+        assemble = Assembler(self._schema, self._options, self._options.queue).assemble
         for path in partition.paths:
             yield from map(assemble, read_segment(path))
 

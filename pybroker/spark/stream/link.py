@@ -246,15 +246,6 @@ class Link:
 
     # -- offsets of consumers ------------------------------------------------------------------------------------------
 
-    def stored_offset(self, reference: str, stream: str) -> int | None:
-        """Return the offset that is kept under a name, None if there is none. Raises StreamError."""
-        try:
-            return int(_U64.unpack(self.call(commands.QueryOffset, reference, stream))[0])
-        except StreamError as error:
-            if error.code == Code.NO_OFFSET:
-                return None
-            raise
-
     def store_offset(self, reference: str, stream: str, offset: int) -> None:
         """Keep an offset under a name. The broker does not answer; an order that it cannot follow is in its log."""
         self.send(commands.StoreOffset(reference, stream, offset))

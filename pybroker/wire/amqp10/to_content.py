@@ -68,6 +68,25 @@ def contents_of(messages: list[bytes]) -> list[tuple[Origin, bytes, int]]:
     return made
 
 
+def parts_of(messages: list[bytes]) -> tuple[list[bytes], list[bytes], list[Origin]]:
+    """Return of each message its body, its octets of properties, and its origin."""
+    bodies: list[bytes] = []
+    properties: list[bytes] = []
+    origins: list[Origin] = []
+    start, at, stop, front = b"", 0, 0, NO_FRONT
+    for message in messages:
+        # As in `contents_of`.
+        if start and message.startswith(start) and int.from_bytes(message[at:stop]) == len(message) - stop:
+            body = message[stop:]
+        else:
+            front, body, at, stop = _parts_of(message)
+            start = message[:at]
+        bodies.append(body)
+        properties.append(front.properties)
+        origins.append(front.origin)
+    return bodies, properties, origins
+
+
 def framed(properties: bytes, body: bytes) -> bytes:
     """Return header frame and body frame, however long; no body frame without a body."""
     return b"%b%b\xce" % (_head(properties, len(body)), body) if body else _header(properties, 0)

@@ -31,7 +31,7 @@ def test_a_batch_has_the_schema_that_spark_expects(headers_format):
         client=Options(), queue="q", include_headers=True, include_properties=True, headers_format=headers_format
     )
     schema = full_schema(options)
-    batch = Assembler(schema, options).assemble(raw(Properties(headers=Table({"n": 1})), Properties()))
+    batch = Assembler(schema, options, "q").assemble(raw(Properties(headers=Table({"n": 1})), Properties()))
     batch.validate(full=True)
     assert batch.schema.equals(to_arrow_schema(schema, timezone="UTC"), check_metadata=True)
     assert [field.name for field in schema if not field.nullable] == [
@@ -40,7 +40,7 @@ def test_a_batch_has_the_schema_that_spark_expects(headers_format):
 
 
 def test_the_values_of_a_queue():
-    batch = Assembler(full_schema(ALL), ALL).assemble(
+    batch = Assembler(full_schema(ALL), ALL, ALL.queue).assemble(
         raw(Properties(timestamp=1_700_000_000, app_id="a"), Properties())
     )
     first, second = batch.to_pylist()
@@ -57,14 +57,14 @@ def test_the_values_of_a_queue():
 
 def test_a_schema_is_a_projection_and_takes_the_users_nullability():
     wanted = StructType().add("redelivered", BooleanType()).add("value", BinaryType(), nullable=False)
-    check_projection(wanted, ALL)
-    batch = Assembler(wanted, ALL).assemble(raw(Properties()))
+    check_projection(wanted, full_schema(ALL))
+    batch = Assembler(wanted, ALL, ALL.queue).assemble(raw(Properties()))
     assert batch.schema.names == ["redelivered", "value"]
     assert [field.nullable for field in batch.schema] == [True, False]
 
 
 def test_no_column_at_all_counts_rows():
-    assert len(Assembler(StructType([]), ALL).assemble(raw(Properties(), Properties()))) == 2
+    assert len(Assembler(StructType([]), ALL, ALL.queue).assemble(raw(Properties(), Properties()))) == 2
 
 
 @pytest.mark.parametrize(
@@ -82,5 +82,5 @@ def test_no_column_at_all_counts_rows():
 )
 def test_a_projection_of_what_is_not_there_is_refused(name, kind, options, sentence):
     with pytest.raises(OptionError) as caught:
-        check_projection(StructType().add(name, kind), options)
+        check_projection(StructType().add(name, kind), full_schema(options))
     assert sentence in str(caught.value)

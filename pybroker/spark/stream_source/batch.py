@@ -1,0 +1,64 @@
+"""Batch read of streams: all messages between two positions, as they are when the query begins."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from pybroker.spark.stream_source.options import StreamOptions
+from pybroker.spark.stream_source.positions import EARLIEST, LATEST, Position, check_names, resolve
+from pybroker.spark.stream_source.ranges import Range, split
+from pybroker.spark.stream_source.streams import Streams
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_START = Position(EARLIEST, {}, is_time=False)
+_STOP = Position(LATEST, {}, is_time=False)
+
+
+@dataclass
+class RangePartition(InputPartition):
+    """A range for one task; None: there is nothing to read."""
+
+    range: Range | None
+
+
+class StreamBatchReader(DataSourceReader):
+    """Called by Spark on the driver for `partitions`, and in its workers for `read`."""
+
+    def __init__(self, schema: StructType, options: StreamOptions) -> None:
+        self._schema = schema
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the tasks. Raises OptionError, DataLossError, StreamError, ClientError, OSError."""
+        options = self._options
+        streams = Streams(options)
+        try:
+            ends = streams.ends()
+            for name, position in (("startingOffsets", options.starting), ("endingOffsets", options.ending)):
+                check_names(position, ends, name)
+            found = []
+            for number, (stream, there) in enumerate(ends.items()):
+                strict = not options.strategy_is_latest
+                start = resolve(
+                    options.starting or _START, "startingOffsets", stream, streams.link, there, late_is_error=strict
+                )
+                stop = resolve(options.ending or _STOP, "endingOffsets", stream, streams.link, there)
+                found.append(Range(stream, there.id, number, start, stop))
+        finally:
+            streams.close()
+        return [RangePartition(each) for each in split(found, options.min_partitions)] or [RangePartition(None)]
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        """Yield the messages of a task. Raises as `read_range`."""
+        assert isinstance(partition, RangePartition)
+        if partition.range is None:
+            return iter(())
+        # Other processes that Spark starts are spared these imports.
+        from pybroker.spark.stream_source.reading import read_range  # noqa: PLC0415
+
+        return read_range(self._schema, self._options, partition.range)

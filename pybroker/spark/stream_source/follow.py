@@ -1,0 +1,159 @@
+"""Streaming read of streams: offsets stand in the checkpoint, which alone counts; a replay reads the same messages."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from pybroker.client.errors import ClientError
+from pybroker.spark.stream.link import Ends
+from pybroker.spark.stream_source.batch import RangePartition
+from pybroker.spark.stream_source.offset import At, DataLossError, decode, encode
+from pybroker.spark.stream_source.options import StreamOptions
+from pybroker.spark.stream_source.positions import LATEST, Position, check_names, resolve
+from pybroker.spark.stream_source.ranges import Range, share, split
+from pybroker.spark.stream_source.streams import Streams
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_log = logging.getLogger("pybroker.spark")
+_START = Position(LATEST, {}, is_time=False)
+
+
+class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Called by Spark in one process of the driver for offsets, in others for reading. So nothing is opened early."""
+
+    def __init__(self, schema: StructType, options: StreamOptions) -> None:
+        self._schema = schema
+        self._options = options
+        self._streams = Streams(options)
+        self._frozen: dict[str, Ends] | None = None
+        self._triggered = time.monotonic()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel without what is open."""
+        return type(self), (self._schema, self._options)
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - the name is Spark's
+        """Return where a new query begins. Raises OptionError, StreamError, ClientError, OSError."""
+        options = self._options
+        ends = self._streams.ends()
+        check_names(options.starting, ends, "startingOffsets")
+        places = {}
+        for stream, there in ends.items():
+            start = resolve(
+                options.starting or _START,
+                "startingOffsets",
+                stream,
+                self._streams.link,
+                there,
+                late_is_error=not options.strategy_is_latest,
+            )
+            places[stream] = At(there.id, start)
+        return encode(places)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """Return up to where the next batch goes, in proportion to what each stream has.
+
+        Raises DataLossError, OffsetError, StreamError, ClientError, OSError.
+        """
+        places = decode(start)
+        ends = self._frozen if self._frozen is not None else self._streams.ends()
+        begins = self._begins(places, ends)
+        # One that is new gets its beginning into the checkpoint first: so a replay begins there, too.
+        behind = {
+            stream: max(0, ends[stream].next - place.next) if place == places.get(stream) else 0
+            for stream, place in begins.items()
+        }
+        if begins == places and self._waits(sum(behind.values())):
+            return start
+        self._triggered = time.monotonic()
+        if isinstance(limit, ReadMaxRows):
+            behind = share(behind, limit.max_rows)
+        return encode({name: At(place.id, place.next + behind[name]) for name, place in begins.items()})
+
+    def _waits(self, behind: int) -> bool:
+        """Tell whether a batch would be too small, and is not yet late."""
+        options = self._options
+        if self._frozen is not None or behind >= options.min_offsets_per_trigger:
+            return False
+        return time.monotonic() - self._triggered < options.trigger_delay_max_s
+
+    def _begins(self, places: dict[str, At], ends: dict[str, Ends]) -> dict[str, At]:
+        """Return where each stream goes on: one that is new at its start. Raises DataLossError."""
+        for stream in places:
+            if stream not in ends:
+                self._lose(f"stream {stream!r} is read no more: it was deleted, or left the super stream")
+        return {stream: self._begin(stream, places.get(stream), there) for stream, there in ends.items()}
+
+    def _begin(self, stream: str, place: At | None, there: Ends) -> At:
+        if place is None:
+            return At(there.id, there.first)
+        if place.id != there.id or place.next > there.next:
+            self._lose(f"stream {stream!r} was deleted and made anew: the messages of the old one are gone")
+            return At(there.id, there.first)
+        if place.next < there.first:
+            text = f"stream {stream!r} lost messages {place.next} to {there.first - 1} before they were read"
+            self._lose(f"{text}, by its retention")
+            return At(there.id, there.first)
+        return place
+
+    def _lose(self, text: str) -> None:
+        if self._options.fail_on_data_loss:
+            raise DataLossError(f"{text}; set failOnDataLoss=false to go on behind them")
+        _log.warning("%s; failOnDataLoss=false: the query goes on", text)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Return what maxOffsetsPerTrigger says."""
+        most = self._options.max_offsets_per_trigger
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Note how far the streams go: later messages belong to another run. Raises as `latestOffset`."""
+        self._frozen = self._streams.ends()
+
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Return how far the streams go, and how many messages there are (man/pybroker-spark.7, MONITORING)."""
+        ends = self._streams.ends()
+        report = encode({stream: At(there.id, there.next) for stream, there in ends.items()})
+        return report | {"messages": sum(there.next - there.first for there in ends.values())}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return the tasks of a batch: the same ones for the same offsets. Raises OffsetError."""
+        places, stops = decode(start), decode(end)
+        found = []
+        for stream, stop in stops.items():
+            begin = places.get(stream, stop)
+            first = min(begin.next, stop.next) if begin.id == stop.id else stop.next
+            found.append(Range(stream, stop.id, self._streams.number(stream), first, stop.next))
+        tasks = [RangePartition(each) for each in split(found, self._options.min_partitions)]
+        return tasks or [RangePartition(None)]
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        """Yield the messages of a task. Raises as `read_range`."""
+        assert isinstance(partition, RangePartition)
+        if partition.range is None:
+            return iter(())
+        # Other processes that Spark starts are spared these imports.
+        from pybroker.spark.stream_source.reading import read_range  # noqa: PLC0415
+
+        return read_range(self._schema, self._options, partition.range)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Keep the offsets under the consumer's name, for people to see: the checkpoint alone counts."""
+        if not self._options.consumer_name:
+            return
+        with contextlib.suppress(ClientError, OSError):  # the next commit tells the same
+            for stream, place in decode(end).items():
+                if place.next:
+                    self._streams.store_offset(stream, place.next - 1)
+
+    def stop(self) -> None:
+        """Let go of the broker."""
+        self._streams.close()

@@ -1,0 +1,132 @@
+"""Reading of a range, in a worker of Spark's: subscribe, take chunks until the range ends.
+
+A worker serves task after task: its connections are kept for a while, since a login costs a slow hash.
+"""
+
+import pickle
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from pybroker.client.errors import CallTimeout, ClientError
+from pybroker.spark.stream.errors import StreamError
+from pybroker.spark.stream.link import Link, at
+from pybroker.spark.stream_source.offset import DataLossError
+from pybroker.spark.stream_source.ranges import Range
+from pybroker.spark.stream_source.rows import Rows
+from pybroker.spark.stream_source.streams import link_to
+from pybroker.wire.stream.codes import Code
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from pybroker.spark.stream_source.options import StreamOptions
+
+# Below the time after which a broker closes a connection that sends nothing.
+KEPT_S: Final = 30.0
+KEPT_MAX: Final = 8
+
+_kept: dict[tuple[bytes, str], tuple[Link, float]] = {}
+
+
+def read_range(schema: "StructType", options: "StreamOptions", given: Range) -> Iterator[pa.RecordBatch]:
+    """Yield the messages of a range.
+
+    Raises DataLossError if some are gone, unless the options allow it; CallTimeout if the next ones do not come within
+    pollTimeoutMs; StreamError, ClientError, OSError.
+    """
+    link, key = _link(options, given.stream)
+    is_whole = False
+    try:
+        # A chunk may begin before the range, or before the stream does.
+        left = given._replace(start=_begin(link, options, given))
+        if left.start < left.stop:
+            rows = Rows(schema, options, left)
+            yield from _read(link, options, left, rows)
+            yield from rows.batches()
+        is_whole = True
+    finally:
+        if is_whole:
+            _keep(link, key)
+        else:
+            link.close()
+
+
+def _read(link: Link, options: "StreamOptions", given: Range, rows: Rows) -> Iterator[pa.RecordBatch]:
+    expected = given.start
+    with link.subscribe(given.stream, at(expected)) as subscription:
+        while expected < given.stop:
+            chunk = subscription.chunk(options.poll_timeout_s)
+            if chunk is None:
+                raise CallTimeout(_late(given, expected, options))
+            if chunk.first > expected:
+                _pass_over(link, options, given, expected, chunk.first)
+            rows.add(chunk)
+            expected = chunk.next
+            if rows.is_full:
+                yield from rows.batches()
+
+
+def _begin(link: Link, options: "StreamOptions", given: Range) -> int:
+    """Return the offset to begin with, `given.stop` if there is nothing any more. Raises DataLossError."""
+    ends = link.ends(given.stream)
+    is_another = ends.id != given.id or ends.next < given.stop
+    if options.fail_on_data_loss:
+        if is_another:
+            raise DataLossError(f"stream {given.stream!r} was deleted and made anew before it was read")
+        if ends.first > given.start:
+            raise DataLossError(lost(given.stream, given.start, min(ends.first, given.stop)))
+    return given.stop if is_another else max(given.start, min(ends.first, given.stop))
+
+
+def _pass_over(link: Link, options: "StreamOptions", given: Range, expected: int, first: int) -> None:
+    """Judge that messages `expected .. first - 1` are not there. RabbitMQ takes offsets for itself: theirs never were.
+
+    Raises DataLossError.
+    """
+    if options.fail_on_data_loss and expected < given.stop and (given.id or link.ends(given.stream).first > expected):
+        raise DataLossError(lost(given.stream, expected, min(first, given.stop)))
+
+
+def lost(stream: str, first: int, stop: int) -> str:
+    """Return a sentence about messages that are gone."""
+    text = f"stream {stream!r} lost messages {first} to {stop - 1} before they were read"
+    return f"{text}: by its retention, or by damage; set failOnDataLoss=false to go on behind them"
+
+
+def _late(given: Range, expected: int, options: "StreamOptions") -> str:
+    text = f"message {expected} of stream {given.stream!r} did not come within {options.poll_timeout_s:g} s"
+    return f"{text} (pollTimeoutMs)"
+
+
+def _link(options: "StreamOptions", stream: str) -> tuple[Link, tuple[bytes, str]]:
+    key = pickle.dumps(options.client), stream
+    found = _kept.pop(key, None)
+    if found is not None:
+        link, since = found
+        if time.monotonic() - since < KEPT_S:
+            try:
+                link.metadata(stream)
+            except (ClientError, OSError):
+                link.close()
+            else:
+                return link, key
+        else:
+            link.close()
+    try:
+        return link_to(options, stream), key
+    except StreamError as error:
+        if error.code == Code.STREAM_DOES_NOT_EXIST:
+            raise DataLossError(f"stream {stream!r} was deleted before it was read") from error
+        raise
+
+
+def _keep(link: Link, key: tuple[bytes, str]) -> None:
+    before = _kept.pop(key, None)
+    if before is not None:
+        before[0].close()
+    while len(_kept) >= KEPT_MAX:
+        _kept.pop(next(iter(_kept)))[0].close()
+    _kept[key] = link, time.monotonic()

@@ -1,0 +1,84 @@
+"""The streams of a query: by name, by super stream, by pattern, over connections that end."""
+
+import http.server
+import json
+import threading
+
+import pytest
+
+pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[spark]'")
+
+from pybroker.client.errors import ClientError
+from pybroker.spark.options import stream_source_options
+from pybroker.spark.stream_source.streams import Streams
+from pybroker.spark.values import OptionError
+
+
+@pytest.fixture
+def streams(given):
+    made = []
+
+    def make(**options):
+        made.append(Streams(stream_source_options(given | options, streaming=True)))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+class Api(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append((self.path, self.headers["Authorization"]))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(self.server.queues).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def api():
+    with http.server.HTTPServer(("127.0.0.1", 0), Api) as server:
+        server.asked, server.queues = [], []
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        yield server
+        server.shutdown()
+
+
+def test_partitions_are_in_their_order(streams, super_stream):
+    one = streams(superStream=super_stream)
+    assert list(one.ends()) == [f"{super_stream}-{number}" for number in range(3)]
+    assert one.number(f"{super_stream}-2") == 2
+    assert streams(superStream=super_stream).number(f"{super_stream}-1") == 1
+    assert one.number("another") == 0
+
+
+def test_a_connection_that_ended_is_made_again(streams, stream):
+    one = streams(stream=stream)
+    before = one.ends()
+    one.link()._frames.close()
+    assert one.ends() == before
+
+
+def test_a_pattern_is_answered_by_the_list_of_queues(streams, stream, channel, api):
+    api.queues = [
+        {"name": stream, "type": "stream"},
+        {"name": f"{stream}-classic", "type": "classic"},
+        {"name": "other", "type": "stream"},
+    ]
+    address = f"http://127.0.0.1:{api.server_port}/"
+    assert list(streams(streamPattern=f"{stream}.*", managementUri=address).ends()) == [stream]
+    assert api.asked == [("/api/queues/%2F?columns=name,type", "Basic Z3Vlc3Q6Z3Vlc3Q=")]
+    with pytest.raises(OptionError, match="matches no stream: 'x'"):
+        streams(streamPattern="x", managementUri=address).ends()
+    with pytest.raises(OptionError, match="is no regular expression"):
+        streams(streamPattern="(", managementUri=address).ends()
+    with pytest.raises(OptionError, match="begins with http:// or https://"):
+        streams(streamPattern="x", managementUri="file:///etc").ends()
+
+
+def test_a_list_that_cannot_be_had(streams):
+    with pytest.raises(ClientError, match="does not list the streams"):
+        streams(streamPattern="x", managementUri="http://127.0.0.1:1").ends()
