@@ -92,10 +92,10 @@ def expected(first: int, stop: int) -> dict[int, bytes]:
 class Life:
     """A stream's log from a start on; its workers work when they are told to."""
 
-    def __init__(self, disk, stream_id=STREAM):
+    def __init__(self, disk, stream_id=STREAM, committed_seq=None):
         self.disk = disk
         self.writer, self.reader = InlineWorker(), InlineWorker()
-        self.log = StreamLog(disk, self.writer, self.reader, recover(disk, stream_id))
+        self.log = StreamLog(disk, self.writer, self.reader, recover(disk, stream_id, committed_seq))
         self.damages = []
         self.log.on_damage = self.damages.append
 

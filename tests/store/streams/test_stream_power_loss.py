@@ -14,6 +14,8 @@ from tests.store.faulty_disk import FaultyDisk, PowerLoss
 from tests.store.streams import lives
 from tests.store.streams.lives import Life, chunks, contents, expected, timestamp
 
+# Of what is done so much is a write that goes straight into the files.
+STRAIGHT = 0.3
 SEGMENT_OCTETS = (1_500, 1_500, 20_000)
 
 
@@ -28,6 +30,9 @@ class World:
         self.floor = 0  # as it was confirmed
         self.floor_max = 0  # as it was asked for
         self.deleted = False
+        self.marked = 0  # up to this seq the log has committed straight writes
+        self.straight = []  # the chunks of one that is on disk and not committed
+        self.writes = 0
         self.refused = 0
 
     def live(self):
@@ -44,7 +49,8 @@ class World:
 
     def start(self):
         """Start, and judge what is there."""
-        life = Life(self.disk)
+        life = Life(self.disk, committed_seq=self.marked)
+        self.straight = []
         log = life.log
         assert (log.reports, self.confirmed <= log.next_offset <= self.sent) == ([], True)
         assert self.floor <= log.first_offset <= self.floor_max
@@ -66,7 +72,13 @@ class World:
             if rng.random() < 0.5:
                 self.work(life)
         what = rng.random()
-        if what < 0.6:
+        if what < 0.6 and self.straight:
+            self.commit(log)
+        elif what < STRAIGHT:
+            self.write_straight(log)
+            if rng.random() < 0.3:
+                self.retain(life)
+        elif what < 0.6:
             counts = [rng.randrange(1, 6) for _ in range(rng.choice((1, 2, 6, 9)))]
             given = chunks(log.next_offset, *counts)
             self.sent = max(self.sent, given[-1].next_offset)
@@ -87,6 +99,26 @@ class World:
         life.run()
         for at, end, found in reads:
             self.judge(log, at, end, found)
+
+    def write_straight(self, log):
+        rng = self.rng
+        given = chunks(log.next_offset, *[rng.randrange(1, 6) for _ in range(rng.choice((1, 2, 6)))])
+        self.sent = max(self.sent, given[-1].next_offset)
+
+        def done(error):
+            if error is None:
+                self.straight = given
+            else:
+                self.refused += 1
+
+        assert log.write_straight(given, rng.choice(SEGMENT_OCTETS), done, synced=True)
+
+    def commit(self, log):
+        """Have the log commit what was written; the files may learn of it or not."""
+        self.marked = self.straight[-1].last_seq
+        self.confirmed, self.straight = self.straight[-1].next_offset, []
+        log.commit()
+        self.writes += 1
 
     def retain(self, life):
         log, rng = life.log, self.rng
@@ -201,5 +233,6 @@ class Equal:
 def test_a_disk_or_a_program_that_cheats_is_caught(mutant, monkeypatch):
     mutant(monkeypatch)
     monkeypatch.setattr(lives, "LARGE_FROM", 0)
+    monkeypatch.setattr(f"{__name__}.STRAIGHT", 0)
     with pytest.raises(Exception):  # noqa: B017 - whatever shows it
         losses(400)

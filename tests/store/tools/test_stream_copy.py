@@ -6,7 +6,7 @@ from pybroker.store.streams.folder import STREAMS, folder_name
 from pybroker.store.streams.format import META_NAME, segment_name
 from pybroker.store.tools.stream_copy import StreamCopy
 from tests.store.faulty_disk import FaultyDisk
-from tests.store.streams.lives import SEQS_AHEAD, STREAM, Life, expected, segment_files, timestamp
+from tests.store.streams.lives import SEQS_AHEAD, STREAM, Life, chunks, expected, segment_files, timestamp
 
 MESSAGES = 45
 
@@ -116,3 +116,31 @@ def test_damage_is_copied(life):
     life.folder.damage(name, octets.index(expected(4, 5)[4]), b"\xff")
     again = copied(life, 1 << 40)
     assert again.read() == expected(0, 3) | expected(6, MESSAGES)
+
+
+def write_straight(life, count):
+    """Write messages straight, up to before the index learns of it."""
+    answers = []
+    given = chunks(life.log.next_offset, count)
+    assert life.log.write_straight(given, 1 << 20, answers.append, synced=True)
+    life.run()
+    assert answers == [None]
+
+
+def test_a_straight_write_is_copied_that_the_index_does_not_know_yet(life):
+    write_straight(life, 5)
+    for next_seq, stop in (
+        (1 << 40, MESSAGES + 5),
+        (MESSAGES + 5 + SEQS_AHEAD, MESSAGES + 5),
+        (MESSAGES + SEQS_AHEAD, MESSAGES),
+    ):
+        assert copied(life, next_seq).log.next_offset == stop
+
+
+def test_half_a_write_is_not_copied(life):
+    write_straight(life, 5)
+    name = segment_files(life.folder)[-1]
+    file = life.folder.open(name, write=True)
+    life.folder.truncate(file, life.folder.size_of(name) - 1)
+    again = copied(life, 1 << 40)
+    assert (again.log.cut, again.log.next_offset) == ("", MESSAGES)
