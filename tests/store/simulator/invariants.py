@@ -28,7 +28,7 @@ def check_running(node: "Node", model: "Model", traffic: "Traffic | None") -> No
         # A page that stays is gone with the next start.
         if not fault.hit or (fault.shortage and not text.startswith("cannot remove a page file")):
             raise Violation("damage", text)
-    if log.failed or log.commit_position or traffic is None or not traffic.clean or fault.hit:
+    if log.failed or log.commit_position or log.is_closing or traffic is None or not traffic.clean or fault.hit:
         return
     counts = _counted(log)
     for queue_id, messages in model.queues.items():

@@ -18,6 +18,9 @@ from tests.store.simulator.threads import SimulatedThread, pause
 from tests.store.simulator.violation import Violation
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.store.journal.batch_builder import BatchBuilder
     from pybroker.store.journal.journal import Journal
     from pybroker.store.recovery.recovery import Recovered
     from tests.clock import FakeClock
@@ -101,6 +104,7 @@ class Node:
         self.found = findings(rows, recovered)
         threads = self.journal_thread, self.files_thread
         log = journal(self.disk, threads, self.clock, self.turn, self.store, recovered)
+        log.on_closing = self._closing
         log.on_completed = self._completed
         log.on_failed = self.failures.append
         log.on_unreadable = self.unreadable.append
@@ -125,6 +129,15 @@ class Node:
 
     def _want_commit(self) -> None:
         self._commit_wanted = True
+
+    def _closing(self, commit_position: int, builder: "BatchBuilder", done: "Callable[[], None]") -> bool:
+        """Hold some batches up, as streams do whose files are written first; what they did comes with the batch."""
+        if commit_position % 3 or not builder:
+            return False
+        assert self.log is not None
+        self.log.take(1)
+        self.files_thread.submit(lambda: None, lambda _: done())
+        return True
 
     def _completed(self, commit_position: int) -> None:
         assert self.log is not None

@@ -95,7 +95,10 @@ class Straight:
         stream = write.stream
         if stream.deleted or not self._streams.may_write(stream):
             return False
-        pieces = write.pieces = stream.pieces.movable(stream.files.next_offset, stream.end_of(write.position), 1 << 62)
+        stop = stream.end_of(write.position)
+        pieces = write.pieces = stream.pieces.movable(stream.files.next_offset, stop, 1 << 62)
+        if not pieces or pieces[-1].stop != stop:
+            return False  # of what a start found not all is read back yet
         before = sum([piece.octets for piece in pieces if piece.position != write.position])
         if (
             any(piece.run is None for piece in pieces)

@@ -6,7 +6,9 @@ from pybroker.core.channel.receipt import Receipt
 from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.stream.make import make_queue
 from pybroker.core.stream.pieces import straight
+from pybroker.core.stream.pieces.piece import Piece
 from pybroker.core.stream.pieces.straight import BEFORE_OCTETS_MAX, OCTETS_MIN, STREAMS_MAX
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store.journal.batch_builder import BatchBuilder
 from pybroker.store.memory import MemoryLog
 from pybroker.store.streams.memory import MemoryStreamLog
@@ -166,3 +168,17 @@ def test_the_configuration_says_whether_it_is_synced(world, stream, durability, 
     publish(stream, OCTETS_MIN)
     close(world)
     assert stream.files.synced is synced
+
+
+def test_nothing_goes_straight_before_all_of_a_start_is_read_back(world, stream, log):
+    publish(stream, 1_000)
+    world.broker.streams.log_completed(1)
+    stream.pieces.seal()
+    logged = SeqRanges()
+    logged.add(log.take(3), 3, 10)
+    stream.pieces.append(Piece(stream.end_offset, None, logged.first_seq, 0, 0, logged))
+    stream.end_offset += 3
+    stream.next_offset = stream.end_offset
+    publish(stream, OCTETS_MIN)
+    assert close(world) == (False, [])
+    assert len(log.builder.appends) == 2
