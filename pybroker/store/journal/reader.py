@@ -2,11 +2,17 @@
 
 Damaged and missing messages are reported and left out. Messages that cannot be read at the moment (no descriptor is
 free, memory is short, the disk does not answer) are asked for again: they are not lost, and a queue waits for them.
+
+Requests that come while something is being read are read together: messages of many queues that came at one time lie
+beside each other, and to look for those of each queue alone would read all of them as often as there are queues.
 """
 
+from bisect import bisect_right
+from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.segments.segment import SegmentFile
@@ -16,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.run import Run
-    from pybroker.seq_ranges import SeqRanges
     from pybroker.store.disk import Disk
     from pybroker.store.log import Fetched
     from pybroker.store.segments.live_index import Index
@@ -35,6 +40,17 @@ if TYPE_CHECKING:
 
 # How long after a read that failed the same is tried again.
 RETRY_MS: Final = 1_000
+# Of bodies that are read together.
+TOGETHER_OCTETS: Final = 4_194_304
+
+
+class _Asked(NamedTuple):
+    """One request, and whether it was tried before."""
+
+    locate: "Locate"
+    steady_ms: int
+    done: "Fetched"
+    again: bool
 
 
 class Reader:
@@ -44,13 +60,26 @@ class Reader:
     when they came.
     """
 
-    __slots__ = ("_disk", "_files", "_late", "_log_id", "_tried_ms", "_waiting", "on_late", "on_unreadable")
+    __slots__ = (
+        "_asked",
+        "_disk",
+        "_files",
+        "_is_reading",
+        "_late",
+        "_log_id",
+        "_tried_ms",
+        "_waiting",
+        "on_late",
+        "on_unreadable",
+    )
 
     def __init__(self, files: "Worker", disk: "Disk", log_id: int) -> None:
         self._files = files
         self._disk = disk
         self._log_id = log_id
-        self._waiting: list[tuple[Locate, int, Fetched]] = []
+        self._asked: deque[_Asked] = deque()  # until what is being read is there
+        self._is_reading = False
+        self._waiting: list[_Asked] = []
         self._tried_ms = 0
         self._late = ""
         self.on_late: Callable[[str], None] = _nobody
@@ -58,12 +87,38 @@ class Reader:
 
     def fetch(self, locate: "Locate", steady_ms: int, done: "Fetched", *, again: bool = False) -> None:
         """Have messages read back, as `read_back` does; `done` is called once with what is there, ascending by seq."""
-        job = partial(read_back, self._disk, self._log_id, locate(again=again), steady_ms)
-        self._files.submit(job, partial(self._read, (locate, steady_ms, done)))
+        self._asked.append(_Asked(locate, steady_ms, done, again))
+        if not self._is_reading:
+            self._read_next()
 
-    def _read(self, asked: "tuple[Locate, int, Fetched]", result: Any) -> None:
+    def _read_next(self, *, waited: bool = False) -> None:
+        """Read what was asked for longest, and with it others that are to have the same time.
+
+        Of what waited something may be settled by now, and its segment written anew.
+        """
+        together: list[_Asked] = []
+        wanted: list[Wanted] = []
+        octets = 0
+        steady_ms = self._asked[0].steady_ms
+        for asked in self._asked:
+            if octets >= TOGETHER_OCTETS or asked.steady_ms != steady_ms:
+                break
+            located = asked.locate(again=asked.again or waited)
+            octets += sum(seq_ranges.octets for _, _, seq_ranges in located)
+            together.append(asked)
+            wanted.append(located)
+        job = partial(read_together, self._disk, self._log_id, wanted, steady_ms)
+        self._files.submit(job, partial(self._read, together))
+        self._is_reading = True
+        for _ in together:
+            self._asked.popleft()
+
+    def _read(self, together: list[_Asked], result: Any) -> None:
+        self._is_reading = False
         # A queue waits for `done`: until it is called, keep the request as one to be tried again, whatever goes wrong.
-        self._waiting.append(asked)
+        self._waiting += reversed(together)
+        if self._asked:
+            self._read_next(waited=True)
         if isinstance(result, BaseException):
             self._tell(f"messages cannot be read now, which is tried again each second: {reason(result)}")
             return
@@ -71,7 +126,8 @@ class Reader:
         found, complaints = result
         for text in complaints:
             self.on_unreadable(text)
-        self._waiting.pop()[2](found)
+        for mine in found:
+            self._waiting.pop().done(mine)
 
     def _tell(self, late: str) -> None:
         if late != self._late:
@@ -83,8 +139,56 @@ class Reader:
         if self._waiting and now_ms - self._tried_ms >= RETRY_MS:
             self._tried_ms = now_ms
             while self._waiting:
-                self.fetch(*self._waiting[-1], again=True)
+                self.fetch(*self._waiting[-1][:3], again=True)
                 self._waiting.pop()
+        if self._asked and not self._is_reading:
+            self._read_next(waited=True)  # for want of memory it was not begun
+
+
+def read_together(
+    disk: "Disk", log_id: int, wanted: "list[Wanted]", steady_ms: int
+) -> "tuple[list[list[tuple[Run, range]]], list[str]]":
+    """Return what `read_back` does for each of several, of which each segment is read once."""
+    if len(wanted) == 1:
+        found, complaints = read_back(disk, log_id, wanted[0], steady_ms)
+        return [found], complaints
+    segments: dict[int, tuple[Index, list[SeqRanges]]] = {}
+    for one in wanted:
+        for number, index, seq_ranges in one:
+            segments.setdefault(number, (index, []))[1].append(seq_ranges)
+    whole = [(number, index, _united(several)) for number, (index, several) in segments.items()]
+    found, complaints = read_back(disk, log_id, whole, steady_ms)
+    starts = [first_seq(part) for part in found]
+    return [_parts(found, starts, one) for one in wanted], complaints
+
+
+def _united(several: "list[SeqRanges]") -> SeqRanges:
+    """Return the messages of several, of which some may have the same."""
+    whole, stop = SeqRanges(), 0
+    for first, count, size in sorted(element for each in several for element in each.ranges()):
+        start, stop = max(first, stop), max(first + count, stop)
+        if start < stop:
+            whole.add(start, stop - start, size)
+    return whole
+
+
+def _parts(found: "list[tuple[Run, range]]", starts: list[int], wanted: "Wanted") -> "list[tuple[Run, range]]":
+    """Return which messages of what was found are wanted, ascending by seq."""
+    mine: list[tuple[Run, range]] = []
+    for first, count in sorted(each[:2] for _, _, seq_ranges in wanted for each in seq_ranges.ranges()):
+        at = max(0, bisect_right(starts, first) - 1)
+        while at < len(found) and starts[at] < first + count:
+            run, indexes = found[at]
+            start = max(first - run.first_seq, indexes.start)
+            stop = min(first + count - run.first_seq, indexes.stop)
+            if start < stop:
+                before = mine[-1] if mine else None
+                if before is not None and before[0] is run and before[1].stop == start:
+                    mine[-1] = run, range(before[1].start, stop)
+                else:
+                    mine.append((run, range(start, stop)))
+            at += 1
+    return mine
 
 
 def read_back(

@@ -7,8 +7,10 @@ import pytest
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
+from pybroker.store.journal import reader
 from pybroker.store.journal.reader import RETRY_MS, Reader, read_back
 from pybroker.store.segments.live_index import Index
+from pybroker.store.segments.segment import SegmentFile
 from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk
 from tests.store.records import LOG_ID, content, publish, run_of
@@ -161,3 +163,55 @@ def test_a_queue_is_answered_whatever_goes_wrong_behind_the_read(disk):
     reading.reader.tick(9 * RETRY_MS)
     reading.worker.run()
     assert 1 == len(reading.got)
+
+
+def test_what_is_asked_for_meanwhile_is_read_together(disk, monkeypatch):
+    reading = Reading(disk)
+    opened = []
+    monkeypatch.setattr(
+        "pybroker.store.journal.reader.SegmentFile", lambda *file: opened.append(file[1]) or SegmentFile(*file)
+    )
+    reading.fetch(wanted(2, 11, 1))
+    reading.fetch(wanted(1, 2, 3), wanted(2, 12, 2))
+    reading.fetch(wanted(1, 4, 4))
+    reading.fetch()
+    reading.fetch(wanted(1, 9, 1))
+    reading.worker.run()
+    assert opened == [2, 1, 2]
+    expected = [[11], [2, 3, 4, 12, 13], [4, 5, 6, 7], [], [9]]
+    assert [bodies(each) for each in reading.got] == [[content(b"%d" % seq) for seq in seqs] for seqs in expected]
+    assert reading.told == []
+
+
+def test_what_is_read_together_has_a_bound(disk, monkeypatch):
+    monkeypatch.setattr(reader, "TOGETHER_OCTETS", 1)
+    reading = Reading(disk)
+    for seq in (1, 2, 3):
+        reading.fetch(wanted(1, seq, 1))
+    reading.worker.step()
+    assert (len(reading.got), len(reading.worker)) == (1, 1)
+    reading.worker.step()
+    assert (len(reading.got), len(reading.worker)) == (2, 1)
+
+
+def test_requests_that_waited_are_asked_where_they_are_now(disk):
+    reading = Reading(disk)
+    asked = []
+    for _ in range(2):
+        reading.reader.fetch(lambda *, again: asked.append(again) or [wanted(1, 1, 1)], STEADY_MS, reading.got.append)
+    reading.worker.run()
+    assert (asked, len(reading.got)) == ([False, True], 2)
+
+
+def test_all_that_could_not_be_read_together_is_tried_again(disk):
+    reading = Reading(disk)
+    reading.fetch(wanted(1, 1, 1))
+    reading.fetch(wanted(1, 2, 1))
+    reading.fetch(wanted(1, 3, 1))
+    reading.worker.step()
+    disk.fail_next("open", errno.EMFILE)
+    reading.worker.run()
+    assert len(reading.got) == 1
+    reading.reader.tick(RETRY_MS)
+    reading.worker.run()
+    assert sorted(bodies(each) for each in reading.got) == [[content(b"%d" % seq)] for seq in (1, 2, 3)]
