@@ -112,8 +112,8 @@ class Storage:
         self._files.on_error = self._files_failed
         self.journal = broker.log = journal
         broker.pages = PageLog(pages, self._files, self._unreadable)
-        streams.give(known.values(), chunks)
         broker.streams.open_files = streams.open
+        streams.give(known.values(), chunks)
         count = recovery.restore(known, found, journal.steady_ms, broker.clock.now_ms)
         if found.cut:
             log.info("%s", found.cut, extra=event("store.log.cut"))

@@ -39,43 +39,49 @@ class StreamFiles:
         self._on_damage = on_damage
         self._stopping = False
         self._removals = Removals(self._writer)
-        self._lost: set[int] = set()  # had no folder at the start
         self._deleted: set[int] = set()  # have a folder still
         self._faults: list[str] = []
 
     def find(self, known: "Iterable[Destination | Companion]", committed: "CommittedSeqs") -> dict[int, "Recovered"]:
         """Read the folders of all streams that are known; blocks. Raises DiskError, VersionError."""
         there = set(stream_ids(self._disk))
-        found = {each.id: self._recovered(each, committed) for each in known if isinstance(each, Stream)}
-        self._lost = set(found).difference(there)
-        self._deleted = there.difference(found)
-        return found
+        streams = {each.id for each in known if isinstance(each, Stream)}
+        self._deleted = there.difference(streams)
+        return {each: self._recovered(each, committed.of(each)) for each in sorted(streams & there)}
 
-    def _recovered(self, stream: Stream, committed: "CommittedSeqs") -> "Recovered":
-        """Read a stream's folder; one that cannot be used as it is moves aside, and the stream begins anew."""
+    def _recovered(self, stream_id: int, committed: int | None = None) -> "Recovered":
+        """Read a stream's folder, or make it; one that cannot be used as it is moves aside, and the stream begins anew.
+
+        It runs in any thread.
+        """
         try:
-            return recover(self._disk, stream.id, committed.of(stream.id))
+            return recover(self._disk, stream_id, committed)
         except DiskError as error:
             if error.errno not in _UNUSABLE:
                 raise
-            aside = set_folder_aside(self._disk, stream.id)
-            self._faults.append(f"the files of {stream!r} cannot be used, it begins anew: {error}; kept as {aside}")
-            return recover(self._disk, stream.id)
+            aside = set_folder_aside(self._disk, stream_id)
+            text = f"the files of stream {stream_id} cannot be used, it begins anew: {error}; kept as {aside}"
+            self._faults.append(text)
+            return recover(self._disk, stream_id)
 
     def give(self, known: "Iterable[Destination | Companion]", found: dict[int, "Recovered"]) -> None:
-        """Give streams their files, before they get what the log still has for them; remove those of deleted ones."""
-        for fault in self._faults:
-            self._on_damage(fault)
+        """Give streams their files, before they get what the log still has for them; remove those of deleted ones.
+
+        Folders that are not there are made beside everything else: a start need not wait for them.
+        """
+        self._tell_faults()
         for stream_id in self._deleted:
             self._removals.submit(partial(remove_stream, self._disk, stream_id), partial(self._removed, stream_id))
         for each in known:
-            if isinstance(each, Stream):
-                files = self._made(found[each.id])
-                each.use_files(files)
-                if each.has_files and each.id in self._lost:
+            if isinstance(each, Stream) and each.id not in found:
+                if each.has_files:
                     self._on_damage(
                         f"{each!r}: its files are missing, with all messages in them: offsets begin at 0 again"
                     )
+                each.streams.open(each)
+            elif isinstance(each, Stream):
+                files = self._made(found[each.id])
+                each.use_files(files)
                 for report in files.reports:
                     self._on_damage(f"{each!r}: {report}")
                 if files.cut:
@@ -85,13 +91,18 @@ class StreamFiles:
         """Make the files of a new stream."""
 
         def made(found: Any) -> None:
+            self._tell_faults()
             done(found if isinstance(found, BaseException) else self._made(found))
 
         self._writer.submit(partial(self._make, stream_id), made)
 
     def _make(self, stream_id: int) -> "Recovered | None":
         """Make a folder, in the writer's thread; a node that stops leaves that to its next start."""
-        return None if self._stopping else recover(self._disk, stream_id)
+        return None if self._stopping else self._recovered(stream_id)
+
+    def _tell_faults(self) -> None:
+        while self._faults:
+            self._on_damage(self._faults.pop(0))
 
     def _removed(self, stream_id: int, error: BaseException | None) -> None:
         if error is not None:

@@ -8,6 +8,7 @@ from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.stream.make import make_queue
 from pybroker.store.log_path import log_folder
+from pybroker.store.streams.stream_log import StreamLog
 from pybroker.wire.table import Table
 from tests.core.stream.runs import bodies_run
 from tests.daemon.test_storage import Node
@@ -127,8 +128,20 @@ def test_a_folder_that_cannot_be_used_is_kept_aside(life, tmp_path, caplog, part
         shutil.rmtree(folder)
         folder.write_bytes(b"")
     node = life(has_files=True)
-    assert "the files of stream 's' in vhost '/' cannot be used, it begins anew" in caplog.text
+    node.wait_for(lambda: node.stream.files.segment_count == 0 and "it begins anew" in caplog.text)
+    assert f"the files of stream {node.stream.id} cannot be used, it begins anew" in caplog.text
     assert (folder.parent / "quarantine" / f"{folder.name}.1").exists()
     node.fill(node.stream, b"1")
     node.move(node.stream)
     assert node.stream.files.next_offset == 1
+
+
+def test_a_folder_that_was_not_made_yet_is_made_after_the_start(life, tmp_path):
+    node = life()
+    node.wait_for(lambda: node.stream.has_files)
+    node.fill(node.stream, b"0")
+    shutil.rmtree(log_folder(tmp_path) / "streams")
+    node = life()
+    assert node.stream.messages == 1
+    node.wait_for(lambda: node.stream.files.next_offset == 1)
+    assert isinstance(node.stream.files, StreamLog)
