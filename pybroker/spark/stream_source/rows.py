@@ -1,6 +1,7 @@
 """Rows: messages of chunks, gathered until there are enough for a batch of Arrow's."""
 
 from array import array
+from operator import sub
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pybroker.spark.stream.chunk import Chunk
     from pybroker.spark.stream_source.options import StreamOptions
     from pybroker.spark.stream_source.ranges import Range
+    from pybroker.wire.amqp10.front import Origin
 
 _MICROSECONDS: Final = 1_000
 _NEVER_REDELIVERED: Final = pa.scalar(False, pa.bool_())
@@ -62,16 +64,23 @@ class Rows:
 
 
 def _raw(messages: list[bytes], stream: str) -> pa.RecordBatch:
-    bodies, properties, origins = parts_of(messages)
-    known = {origin: number for number, origin in enumerate(dict.fromkeys(origins))}
-    exchanges = pa.array([origin.exchange or "" for origin in known], pa.string())
+    count = len(messages)
+    bodies, fronts = parts_of(messages)
+    known: dict[Origin, int] = {}
+    properties: list[bytes] = []
+    routes = array("i")
+    begins = [begin for begin, _ in fronts]
+    for (_, front), alike in zip(fronts, map(sub, [*begins[1:], count], begins), strict=True):
+        number = known.setdefault(front.origin, len(known))
+        properties += [front.properties] * alike
+        routes.extend([number] * alike)
     # Clients of the stream protocol name none: theirs were published to the queue of this name.
     keys = pa.array([stream if origin.routing_key is None else origin.routing_key for origin in known], pa.string())
-    count = len(messages)
+    exchanges = pa.array([origin.exchange or "" for origin in known], pa.string())
     if len(known) == 1:
-        routes = [pa.repeat(keys[0], count), pa.repeat(exchanges[0], count)]
+        columns = [pa.repeat(keys[0], count), pa.repeat(exchanges[0], count)]
     else:
-        indexes = pa.array([known[origin] for origin in origins], pa.int32())
-        routes = [keys.take(indexes), exchanges.take(indexes)]
-    values = [pa.array(bodies, pa.binary()), *routes, pa.repeat(_NEVER_REDELIVERED, count)]
+        indexes = pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(routes)])
+        columns = [keys.take(indexes), exchanges.take(indexes)]
+    values = [pa.array(bodies, pa.binary()), *columns, pa.repeat(_NEVER_REDELIVERED, count)]
     return pa.RecordBatch.from_arrays([*values, pa.array(properties, pa.binary())], schema=SCHEMA)

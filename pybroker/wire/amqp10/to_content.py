@@ -20,6 +20,12 @@ FRONT_OCTETS_MAX: Final = 512
 CHANNEL: Final = 1
 _CHANNEL: Final = CHANNEL.to_bytes(2)
 _DATA: Final = section(DATA, b"")
+# In front of a body: its length of four octets, or of one.
+_LONG_DATA: Final = section(DATA, bytes([amqp.BINARY_32]))
+_BEFORE_LENGTHS: Final = (_LONG_DATA, section(DATA, bytes([amqp.BINARY_8])))
+# Of a content: the octets in front of a frame's payload, and where the properties begin.
+_FRAME_OCTETS: Final = 7
+_PROPERTIES_AT: Final = 19
 
 # The version of the interface that `_contents.c` shares with this file: one that was built for another is not used.
 SEAM: Final = 2
@@ -68,23 +74,33 @@ def contents_of(messages: list[bytes]) -> list[tuple[Origin, bytes, int]]:
     return made
 
 
-def parts_of(messages: list[bytes]) -> tuple[list[bytes], list[bytes], list[Origin]]:
-    """Return of each message its body, its octets of properties, and its origin."""
+def parts_of(messages: list[bytes]) -> tuple[list[bytes], list[tuple[int, Front]]]:
+    """Return the bodies of messages, and their fronts: each with the number of the first message that has it."""
     bodies: list[bytes] = []
-    properties: list[bytes] = []
-    origins: list[Origin] = []
+    fronts: list[tuple[int, Front]] = []
     start, at, stop, front = b"", 0, 0, NO_FRONT
+    append = bodies.append
+    number = int.from_bytes
     for message in messages:
-        # As in `contents_of`.
-        if start and message.startswith(start) and int.from_bytes(message[at:stop]) == len(message) - stop:
-            body = message[stop:]
+        # Neighbours are mostly alike up to the length of the body.
+        if start and message.startswith(start) and number(message[at:stop]) == len(message) - stop:
+            append(message[stop:])
+            continue
+        common = _common(message)
+        if common is not None:
+            content, size = common
+            end = _FRAME_OCTETS + number(content[3:_FRAME_OCTETS])
+            front = Front(content[_PROPERTIES_AT:end], UNKNOWN)
+            body = content[end + 1 + _FRAME_OCTETS : -1] if size else b""
+            stop = len(message) - size
+            at = stop - 4 if message.startswith(_LONG_DATA, max(0, stop - 8)) else stop - 1
+            start = message[:at] if size and message.endswith(_BEFORE_LENGTHS, 0, at) else b""
         else:
             front, body, at, stop = _parts_of(message)
             start = message[:at]
-        bodies.append(body)
-        properties.append(front.properties)
-        origins.append(front.origin)
-    return bodies, properties, origins
+        fronts.append((len(bodies), front))
+        append(body)
+    return bodies, fronts
 
 
 def framed(properties: bytes, body: bytes) -> bytes:

@@ -250,3 +250,25 @@ def test_a_module_built_for_another_seam_is_not_used(monkeypatch):
 def test_pure_is_what_the_environment_asks_for(monkeypatch):
     monkeypatch.setenv("PYBROKER_PURE", "1")
     assert to_content._choose() == ("pure Python", pure_content, pure_entry)
+
+
+@pytest.mark.parametrize("codec", ["C", "pure"])
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_are_those_of_contents(request, codec, seed):
+    if codec == "pure":
+        request.getfixturevalue("pure")
+    source = random.Random(seed)
+    # Neighbours alike but for their bodies, among others.
+    messages = []
+    for _ in range(60):
+        message = random_message(source)
+        messages += [message] * source.choice((1, 1, 3))
+        front = section(PROPERTIES, list_of([text(b"same")])) * source.randrange(2)
+        messages += [front + section(DATA, binary(bytes(source.choice((0, 1, 255, 256))))) for _ in range(3)]
+    bodies, fronts = to_content.parts_of(messages)
+    assert [number for number, _ in fronts] == sorted({number for number, _ in fronts})
+    places = dict(fronts)
+    front = places[0]
+    for number, (body, (origin, content, _)) in enumerate(zip(bodies, contents_of(messages), strict=True)):
+        front = places.get(number, front)
+        assert (framed(front.properties, body), front.origin) == (content, origin)
