@@ -6,6 +6,7 @@ import pytest
 
 from pybroker.core.stream.pieces import recover, straight
 from pybroker.core.stream.tracking import Tracking
+from pybroker.store.journal.journal import Journal
 from pybroker.store.streams.folder import STREAMS, folder_name
 from pybroker.store.streams.format import index_name
 from pybroker.store.streams.straight import CommittedSeqs
@@ -256,3 +257,16 @@ def test_a_program_that_cheats_is_caught(mutant, monkeypatch):
     mutant(monkeypatch)
     with pytest.raises(Exception):  # noqa: B017 - whatever shows it
         live(range(300))
+
+
+def test_a_mark_that_cannot_be_read_stays(life, monkeypatch):
+    publish(life, large(0), number=1)
+    life.log.commit()
+    life.answer()
+    monkeypatch.setattr(Journal, "fetch", lambda self, queue_id, part, done: done([]))
+    life = StreamLife(life.disk.killed(SimulatedPower()))
+    life.log.commit()
+    life.answer()
+    stream_folder(life).unlink(index_name(0))
+    life = StreamLife(life.disk.killed(SimulatedPower()))
+    assert 1 == life.stream.files.next_offset

@@ -272,9 +272,10 @@ class Streams:
 
     # -- straight writes -----------------------------------------------------------------------------------------------
 
-    def is_appending(self, stream: "Stream") -> bool:
-        """Tell whether messages are just being moved into the files: these come to an end soon."""
-        return self._moving.get(stream, False)
+    @property
+    def appending(self) -> "set[Stream]":
+        """Return the streams into whose files messages are just being moved: that comes to an end soon."""
+        return {stream for stream, is_written in self._moving.items() if is_written}
 
     def may_write(self, stream: "Stream") -> bool:
         """Tell whether nothing is done with the files of a stream."""

@@ -207,6 +207,10 @@ class Tracking(Companion):
     def restore(self, parts: "list[Part]", others: int, returned: "Returned | None" = None) -> None:  # noqa: ARG002
         """Have values read back that a start found in the log."""
         self._asked = merge([seq_ranges for _, _, seq_ranges in parts])
+        for priority, _, seq_ranges in parts:
+            if priority == MARK_PRIORITY:
+                # Its seq is what counts: it stays, also if it cannot be read.
+                self._values[_MARK] = {"": (0, seq_ranges.last_seq)}
         self._stream.log.fetch(self.id, self._asked, self._read_back)
 
     def _read_back(self, found: "list[tuple[Run, range]]") -> None:

@@ -23,7 +23,7 @@ from pybroker.store.streams.format import (
 from pybroker.store.streams.index import Index
 from pybroker.store.streams.segments import Segments
 from pybroker.store.streams.tail import Tail, lost, scan_tail
-from pybroker.store.streams.writer import Writer, Written, write_index
+from pybroker.store.streams.writer import Writer, Written, sync_index, write_index
 
 if TYPE_CHECKING:
     from pybroker.store.disk import Disk
@@ -84,6 +84,8 @@ class _Recovery:
         segments.put(Written(tail.first_offset, tail.end, tail.first_ms, tail.timestamp_ms))
         if not tail.complete:
             write_index(folder, tail.active, tail.next_offset, tail.timestamp_ms)
+        if self._committed_seq is None:
+            sync_index(folder, tail.first_offset)  # it alone says from now on that the last write counts
         active = None if tail.lost_end else tail.active
         numbers = tail.next_offset, tail.last_seq, tail.timestamp_ms
         writer = Writer(folder, active, floor, *numbers, self._noted)

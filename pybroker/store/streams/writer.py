@@ -132,7 +132,7 @@ class Writer:
             filled = active is not None and active.end > HEADER_OCTETS
             first = sum(map(_octets, chunks)) if straight else _octets(chunks[at])
             if active is not None and filled and active.end + first > segment_octets_max:
-                self._sync_index(active)
+                sync_index(self.folder, active.first_offset)
                 active = None
             active = active or Active(next_offset)
             stop = len(chunks) if straight else _fitting(chunks, at, segment_octets_max - active.end)
@@ -233,18 +233,6 @@ class Writer:
             disk.sync_folder()
         active.end = position
 
-    # -- index ---------------------------------------------------------------------------------------------------------
-
-    def _sync_index(self, active: Active) -> None:
-        """Have the index of a segment on disk that will not be read at a start any more."""
-        disk = self.folder.disk
-        with suppress(DiskError):
-            file = disk.open(index_name(active.first_offset), write=True)
-            try:
-                disk.sync(file)
-            finally:
-                disk.close(file)
-
     # -- removal -------------------------------------------------------------------------------------------------------
 
     def begin_segment(self) -> Written:
@@ -257,7 +245,7 @@ class Writer:
         if broken:
             self._discard(active)
         if active is not None:
-            self._sync_index(active)
+            sync_index(self.folder, active.first_offset)
         active = Active(self.next_offset)
         self._write(active, (self.next_offset, self.last_seq, self.timestamp_ms), [])
         write_index(self.folder, active, self.next_offset, self.timestamp_ms)
@@ -337,6 +325,16 @@ def write_index(folder: Folder, active: Active, next_offset: int, timestamp_ms: 
             disk.write_at(file, 0, synced.encode(folder.point_seed(active.first_offset)))
         finally:
             disk.close(file)
+
+
+def sync_index(folder: Folder, first_offset: int) -> None:
+    """Have the index of a segment on disk; if it cannot be, a start reads more."""
+    with suppress(DiskError):
+        file = folder.disk.open(index_name(first_offset), write=True)
+        try:
+            folder.disk.sync(file)
+        finally:
+            folder.disk.close(file)
 
 
 def _fitting(chunks: list[Chunk], at: int, room: int) -> int:

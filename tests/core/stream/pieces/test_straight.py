@@ -7,7 +7,7 @@ from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.stream.make import make_queue
 from pybroker.core.stream.pieces import straight
 from pybroker.core.stream.pieces.piece import Piece
-from pybroker.core.stream.pieces.straight import BEFORE_OCTETS_MAX, OCTETS_MIN, STREAMS_MAX
+from pybroker.core.stream.pieces.straight import BEFORE_OCTETS_MAX, MOVES_MAX, OCTETS_MIN, STREAMS_MAX
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.journal.batch_builder import BatchBuilder
 from pybroker.store.memory import MemoryLog
@@ -182,3 +182,16 @@ def test_nothing_goes_straight_before_all_of_a_start_is_read_back(world, stream,
     publish(stream, OCTETS_MIN)
     assert close(world) == (False, [])
     assert len(log.builder.appends) == 2
+
+
+def test_a_batch_does_not_wait_for_many_others_that_move(world, stream, log):
+    others = [make(world, f"o{number}") for number in range(MOVES_MAX + 1)]
+    for other in others:
+        publish(other, 1_000)
+    world.broker.streams.log_completed(1)
+    for other in others:
+        world.broker.streams.move(other)
+    publish(stream, OCTETS_MIN)
+    assert close(world) == (False, [])
+    others[0].files.answer()
+    assert close(world) == (True, [])
