@@ -8,7 +8,7 @@ import pytest
 from pybroker.http.routes import ROUTES
 from tests.http.interface.sources import FILES, FOLDER, SCRIPTS, STYLE, asked_for, colours, pages
 
-OCTETS_MAX = 210 * 1024
+OCTETS_MAX = 200 * 1024
 # Each would make elements or code of text, or take the page elsewhere.
 FORBIDDEN = (
     r"\b(inner|outer)HTML\b",

@@ -2,10 +2,9 @@
 
 import { each } from "../lib/act.js";
 import { path, remove } from "../lib/api.js";
-import { ask } from "../lib/form.js";
+import { ask, askButton } from "../lib/form.js";
 import { counted } from "../lib/format.js";
 import { link } from "../lib/route.js";
-import { h } from "../lib/view.js";
 
 const REASON = { name: "reason", label: "Reason", full: true, hint: "The client is told" };
 const close = ({ name }, reason) =>
@@ -31,22 +30,14 @@ export const closeActions = (ctx, chosen) => [
 ];
 
 export const closeButton = (ctx, connection) =>
-	h(
-		"button",
-		{
-			class: "danger",
-			onclick: () =>
-				ask(ctx, {
-					title: `Close connection ${connection.name}`,
-					danger: true,
-					label: "Close",
-					fields: [REASON],
-					run: async ({ reason }) => {
-						await close(connection, reason);
-						ctx.go(link("connections"));
-						return "Connection closed.";
-					},
-				}),
+	askButton(ctx, "Close …", "danger", () => ({
+		title: `Close connection ${connection.name}`,
+		danger: true,
+		label: "Close",
+		fields: [REASON],
+		run: async ({ reason }) => {
+			await close(connection, reason);
+			ctx.go(link("connections"));
+			return "Connection closed.";
 		},
-		"Close …",
-	);
+	}));

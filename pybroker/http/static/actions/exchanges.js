@@ -1,77 +1,58 @@
 // What can be done to exchanges, and to bindings.
 
-import { started, vhostNames } from "../lib/act.js";
-import { get, path, post, put, remove } from "../lib/api.js";
-import { ask, field, valuesOf } from "../lib/form.js";
+import { vhostNames } from "../lib/act.js";
+import { get, path, post, put } from "../lib/api.js";
+import { askButton, fieldRow, problem, removeButton, valuesOf } from "../lib/form.js";
 import { link } from "../lib/route.js";
 import { h } from "../lib/view.js";
 
 export const addExchange = (ctx) =>
-	h(
-		"button",
-		{
-			class: "primary",
-			onclick: started(ctx, async () => {
-				const [vhosts, { exchange_types: types }] = await Promise.all([
-					vhostNames(ctx),
-					get("/api/overview", { columns: "exchange_types" }),
-				]);
-				ask(ctx, {
-					title: "Add an exchange",
-					label: "Add",
-					wide: true,
-					fields: [
-						{ name: "name", label: "Name", required: true },
-						{ name: "vhost", label: "Virtual host", type: "select", options: vhosts, value: vhosts[0] },
-						{ name: "type", label: "Type", type: "select", options: types.map(({ name }) => name), value: "direct" },
-						{ name: "alternate", label: "Alternate exchange", hint: "Gets unroutable messages" },
-						{ name: "durable", label: "Durable: survives a restart", type: "checkbox", value: true },
-						{ name: "auto_delete", label: "Deleted with its last binding", type: "checkbox" },
-						{ name: "internal", label: "Internal: clients cannot publish to it", type: "checkbox" },
-						{
-							name: "more",
-							label: "Further arguments",
-							type: "json",
-							full: true,
-							placeholder: '{"x-delayed-type": "topic"}',
-						},
-					],
-					run: async ({ name, vhost, alternate, more, ...rest }) => {
-						await put(path`/api/exchanges/${vhost}/${name}`, {
-							...rest,
-							arguments: { ...(alternate ? { "alternate-exchange": alternate } : {}), ...more },
-						});
-						ctx.go(link("exchanges", [vhost, name]));
-						return `Exchange “${name}” added.`;
-					},
+	askButton(ctx, "Add exchange", "primary", async () => {
+		const [vhosts, { exchange_types: types }] = await Promise.all([
+			vhostNames(ctx),
+			get("/api/overview", { columns: "exchange_types" }),
+		]);
+		return {
+			title: "Add an exchange",
+			label: "Add",
+			wide: true,
+			fields: [
+				{ name: "name", label: "Name", required: true },
+				{ name: "vhost", label: "Virtual host", type: "select", options: vhosts, value: vhosts[0] },
+				{ name: "type", label: "Type", type: "select", options: types.map(({ name }) => name), value: "direct" },
+				{ name: "alternate", label: "Alternate exchange", hint: "Gets unroutable messages" },
+				{ name: "durable", label: "Durable: survives a restart", type: "checkbox", value: true },
+				{ name: "auto_delete", label: "Deleted with its last binding", type: "checkbox" },
+				{ name: "internal", label: "Internal: clients cannot publish to it", type: "checkbox" },
+				{
+					name: "more",
+					label: "Further arguments",
+					type: "json",
+					full: true,
+					placeholder: '{"x-delayed-type": "topic"}',
+				},
+			],
+			run: async ({ name, vhost, alternate, more, ...rest }) => {
+				await put(path`/api/exchanges/${vhost}/${name}`, {
+					...rest,
+					arguments: { ...(alternate ? { "alternate-exchange": alternate } : {}), ...more },
 				});
-			}),
-		},
-		"Add exchange",
-	);
+				ctx.go(link("exchanges", [vhost, name]));
+				return `Exchange “${name}” added.`;
+			},
+		};
+	});
 
 /** Buttons for the head of an exchange's page. */
 export function exchangeButtons(ctx, { vhost, name }) {
 	if (name === "" || name.startsWith("amq.")) return null;
-	return h(
-		"button",
-		{
-			class: "danger",
-			onclick: () =>
-				ask(ctx, {
-					title: `Delete exchange ${name}`,
-					danger: true,
-					label: "Delete",
-					text: "Its bindings are deleted with it; publishes to it will fail.",
-					run: async () => {
-						await remove(path`/api/exchanges/${vhost}/${name}`);
-						ctx.go(link("exchanges"));
-						return `Exchange “${name}” deleted.`;
-					},
-				}),
-		},
-		"Delete …",
-	);
+	return removeButton(ctx, "Delete …", () => ({
+		title: `Delete exchange ${name}`,
+		text: "Its bindings are deleted with it; publishes to it will fail.",
+		place: path`/api/exchanges/${vhost}/${name}`,
+		done: `Exchange “${name}” deleted.`,
+		page: "exchanges",
+	}));
 }
 
 /** The last cell of a binding's row. */
@@ -79,24 +60,12 @@ export const unbind =
 	(ctx) =>
 	({ vhost, source, destination_type: type, destination, properties_key: key }) =>
 		source &&
-		h(
-			"button",
-			{
-				class: "link",
-				onclick: () =>
-					ask(ctx, {
-						title: "Delete the binding",
-						danger: true,
-						label: "Delete",
-						text: `From exchange ${source} to ${type} ${destination}.`,
-						run: async () => {
-							await remove(path`/api/bindings/${vhost}/e/${source}/${type.charAt(0)}/${destination}/${key}`);
-							return "Binding deleted.";
-						},
-					}),
-			},
-			"Delete",
-		);
+		removeButton(ctx, "Delete", () => ({
+			title: "Delete the binding",
+			text: `From exchange ${source} to ${type} ${destination}.`,
+			place: path`/api/bindings/${vhost}/e/${source}/${type.charAt(0)}/${destination}/${key}`,
+			done: "Binding deleted.",
+		}));
 
 /** A form that binds: `from` or `to` is fixed, as {kind, name}. */
 export function bindForm(ctx, { vhost, source, destination }) {
@@ -144,12 +113,8 @@ export function bindForm(ctx, { vhost, source, destination }) {
 		"form",
 		{ class: "inline", onsubmit: bind, "aria-label": "Add a binding" },
 		h("h3", null, "Add a binding"),
-		h(
-			"div",
-			{ class: "fields" },
-			fields.map((one) => field(one, "bind")),
-		),
-		h("p", { class: "error", role: "alert" }, state.error),
+		fieldRow(fields, "bind"),
+		problem(state.error),
 		h("div", { class: "buttons" }, h("button", { class: "primary" }, "Bind")),
 	);
 }

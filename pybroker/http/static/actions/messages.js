@@ -2,9 +2,9 @@
 
 import { decoded, download } from "../lib/act.js";
 import { path, post } from "../lib/api.js";
-import { field, valuesOf } from "../lib/form.js";
+import { fieldRow, problem, valuesOf } from "../lib/form.js";
 import { count, counted, lasting, octets, plain } from "../lib/format.js";
-import { argumentsOf, badge, connectionLink, exchangeLink, facts, section } from "../lib/parts.js";
+import { argumentsOf, badge, badges, connectionLink, exchangeLink, facts, section, sideBySide } from "../lib/parts.js";
 import { h } from "../lib/view.js";
 import { peekPart, whole } from "./peek.js";
 
@@ -49,14 +49,12 @@ export function messagesPart(ctx, queue) {
 		return { title: `${counted(messages.length, "message")} taken`, messages: messages.map(asPeeked) };
 	});
 	return [
-		h(
-			"div",
-			{ class: "columns" },
+		sideBySide(
 			peekPart(queue, run, state),
 			// As in RabbitMQ, nobody gets a single message of a stream.
 			queue.type !== "stream" && getPart(take, state),
 		),
-		h("p", { class: "error", role: "alert" }, state.error),
+		problem(state.error),
 		state.found &&
 			section(
 				h("span", { role: "status" }, state.found.title),
@@ -72,11 +70,7 @@ const getPart = (onsubmit, { isBusy }) =>
 		h(
 			"form",
 			{ class: "inline", onsubmit },
-			h(
-				"div",
-				{ class: "fields" },
-				GET.map((one) => field(one, "get")),
-			),
+			fieldRow(GET, "get"),
 			h("div", { class: "buttons" }, h("button", { disabled: isBusy }, "Get")),
 		),
 	);
@@ -109,9 +103,7 @@ function messageView(ctx, queue, message, hex, i) {
 		h(
 			"header",
 			{ class: "row" },
-			h(
-				"span",
-				{ class: "badges" },
+			badges(
 				message.position && badge(`position ${message.position}`, "Its place in the queue, to begin from"),
 				message.state && badge(message.state, "Its state", message.state === "ready" ? "" : "warn"),
 				message.redelivered &&

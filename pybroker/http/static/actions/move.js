@@ -1,9 +1,9 @@
 // Moves of messages: to another queue or exchange, or dead letters back to where they died. First a rehearsal, then the move.
 
 import { path, stream } from "../lib/api.js";
-import { field, valuesOf } from "../lib/form.js";
+import { fieldRow, problem, valuesOf } from "../lib/form.js";
 import { count } from "../lib/format.js";
-import { section } from "../lib/parts.js";
+import { section, sideBySide } from "../lib/parts.js";
 import { h } from "../lib/view.js";
 
 const LIMITS = [
@@ -46,9 +46,7 @@ const REDRIVE = [
 
 /** The part of a queue's page. */
 export function movePart(ctx, queue) {
-	return h(
-		"div",
-		{ class: "columns" },
+	return sideBySide(
 		work(ctx, "move", {
 			title: "Move messages",
 			fields: MOVE,
@@ -110,11 +108,7 @@ function work(ctx, id, { title, fields, place, body, text }) {
 		h(
 			"form",
 			{ class: "inline", onsubmit, oninput: forget },
-			h(
-				"div",
-				{ class: "fields" },
-				fields.map((one) => field(one, id)),
-			),
+			fieldRow(fields, id),
 			h(
 				"div",
 				{ class: "buttons" },
@@ -134,7 +128,7 @@ function work(ctx, id, { title, fields, place, body, text }) {
 				h("progress", total ? { value: done, max: total, "aria-label": title } : { "aria-label": title }),
 				`${count(done)} of ${count(total)}`,
 			),
-		h("p", { class: "error", role: "alert" }, state.error),
+		problem(state.error),
 		state.result && h("pre", { role: "status" }, state.result.message),
 	);
 }

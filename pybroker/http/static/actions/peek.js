@@ -2,7 +2,7 @@
 
 import { decoded } from "../lib/act.js";
 import { path, post } from "../lib/api.js";
-import { field } from "../lib/form.js";
+import { fieldRow } from "../lib/form.js";
 import { counted } from "../lib/format.js";
 import { section } from "../lib/parts.js";
 import { h } from "../lib/view.js";
@@ -31,11 +31,7 @@ export function peekPart(queue, run, { isBusy }) {
 		h(
 			"form",
 			{ class: "inline", onsubmit },
-			h(
-				"div",
-				{ class: "fields" },
-				fields.map((one) => field(one, "peek")),
-			),
+			fieldRow(fields, "peek"),
 			h("div", { class: "buttons" }, h("button", { class: "primary", disabled: isBusy }, "Look")),
 		),
 	);

@@ -1,8 +1,8 @@
 // Setting policies, with a preview of what they would match, and clearing them.
 
-import { started, vhostNames } from "../lib/act.js";
-import { path, post, put, remove } from "../lib/api.js";
-import { ask } from "../lib/form.js";
+import { vhostNames } from "../lib/act.js";
+import { path, post, put } from "../lib/api.js";
+import { askButton, removeButton } from "../lib/form.js";
 import { counted } from "../lib/format.js";
 import { h } from "../lib/view.js";
 
@@ -18,64 +18,57 @@ const PREVIEW_MS = 300;
 
 /** A button that asks for a policy, or for changes of one. `kind`: policies or operator-policies. */
 export const setPolicy = (ctx, kind, row) =>
-	h(
-		"button",
-		{
-			class: row ? "link" : null,
-			onclick: started(ctx, async () => {
-				const vhosts = row ? [row.vhost] : await vhostNames(ctx);
-				const preview = { text: "", timer: 0 };
-				const oninput = (event) => {
-					clearTimeout(preview.timer);
-					const { form } = event.target;
-					preview.timer = setTimeout(() => look(ctx, form, preview), PREVIEW_MS);
-				};
-				ask(ctx, {
-					title: row ? `Change policy ${row.name}` : kind === "policies" ? "Add a policy" : "Add an operator policy",
-					label: "Save",
-					wide: true,
-					fields: [
-						{ name: "name", label: "Name", required: true, value: row?.name },
-						{ name: "vhost", label: "Virtual host", type: "select", options: vhosts, value: vhosts[0], oninput },
-						{
-							name: "pattern",
-							label: "Pattern",
-							required: true,
-							value: row?.pattern,
-							hint: "A regular expression for names",
-							oninput,
-						},
-						{
-							name: "apply-to",
-							label: "Applies to",
-							type: "select",
-							options: kind === "policies" ? APPLY_TO : APPLY_TO.slice(0, 2),
-							value: row?.["apply-to"],
-							oninput,
-						},
-						{ name: "priority", label: "Priority", type: "number", value: row?.priority ?? 0, oninput },
-						{
-							name: "definition",
-							label: "Definition",
-							type: "json",
-							required: true,
-							full: true,
-							rows: 4,
-							value: row ? JSON.stringify(row.definition, null, 2) : "",
-							placeholder: '{"max-length": 100000, "dead-letter-exchange": "dead"}',
-							oninput,
-						},
-					],
-					after: () => h("p", { class: "quiet", role: "status" }, preview.text),
-					run: async ({ name, vhost, ...policy }) => {
-						await put(placeOf(kind, vhost, name), { "apply-to": "queues", priority: 0, ...policy });
-						return `Policy “${name}” saved.`;
-					},
-				});
-			}),
-		},
-		row ? "Change" : "Add …",
-	);
+	askButton(ctx, row ? "Change" : "Add …", row ? "link" : null, async () => {
+		const vhosts = row ? [row.vhost] : await vhostNames(ctx);
+		const preview = { text: "", timer: 0 };
+		const oninput = (event) => {
+			clearTimeout(preview.timer);
+			const { form } = event.target;
+			preview.timer = setTimeout(() => look(ctx, form, preview), PREVIEW_MS);
+		};
+		return {
+			title: row ? `Change policy ${row.name}` : kind === "policies" ? "Add a policy" : "Add an operator policy",
+			label: "Save",
+			wide: true,
+			fields: [
+				{ name: "name", label: "Name", required: true, value: row?.name },
+				{ name: "vhost", label: "Virtual host", type: "select", options: vhosts, value: vhosts[0], oninput },
+				{
+					name: "pattern",
+					label: "Pattern",
+					required: true,
+					value: row?.pattern,
+					hint: "A regular expression for names",
+					oninput,
+				},
+				{
+					name: "apply-to",
+					label: "Applies to",
+					type: "select",
+					options: kind === "policies" ? APPLY_TO : APPLY_TO.slice(0, 2),
+					value: row?.["apply-to"],
+					oninput,
+				},
+				{ name: "priority", label: "Priority", type: "number", value: row?.priority ?? 0, oninput },
+				{
+					name: "definition",
+					label: "Definition",
+					type: "json",
+					required: true,
+					full: true,
+					rows: 4,
+					value: row ? JSON.stringify(row.definition, null, 2) : "",
+					placeholder: '{"max-length": 100000, "dead-letter-exchange": "dead"}',
+					oninput,
+				},
+			],
+			after: () => h("p", { class: "quiet", role: "status" }, preview.text),
+			run: async ({ name, vhost, ...policy }) => {
+				await put(placeOf(kind, vhost, name), { "apply-to": "queues", priority: 0, ...policy });
+				return `Policy “${name}” saved.`;
+			},
+		};
+	});
 
 /** Ask what the policy would match and drop; what is not complete yet is not asked. */
 async function look(ctx, form, preview) {
@@ -112,22 +105,10 @@ export const policyActions = (ctx, kind) => (row) =>
 		"span",
 		{ class: "buttons end" },
 		setPolicy(ctx, kind, row),
-		h(
-			"button",
-			{
-				class: "link",
-				onclick: () =>
-					ask(ctx, {
-						title: `Clear policy ${row.name}`,
-						danger: true,
-						label: "Clear",
-						text: `It applies to ${row["apply-to"]} that match ${row.pattern} in virtual host ${row.vhost}.`,
-						run: async () => {
-							await remove(placeOf(kind, row.vhost, row.name));
-							return `Policy “${row.name}” cleared.`;
-						},
-					}),
-			},
-			"Clear",
-		),
+		removeButton(ctx, "Clear", () => ({
+			title: `Clear policy ${row.name}`,
+			text: `It applies to ${row["apply-to"]} that match ${row.pattern} in virtual host ${row.vhost}.`,
+			place: placeOf(kind, row.vhost, row.name),
+			done: `Policy “${row.name}” cleared.`,
+		})),
 	);

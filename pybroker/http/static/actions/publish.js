@@ -1,7 +1,7 @@
 // The form that publishes a message.
 
 import { path, post } from "../lib/api.js";
-import { field, valuesOf } from "../lib/form.js";
+import { fieldRow, problem, valuesOf } from "../lib/form.js";
 import { section } from "../lib/parts.js";
 import { h } from "../lib/view.js";
 
@@ -60,12 +60,8 @@ export function publishPart(ctx, { vhost, exchange, key }) {
 		h(
 			"form",
 			{ class: "inline", onsubmit: publish },
-			h(
-				"div",
-				{ class: "fields" },
-				fields.map((one) => field(one, "publish")),
-			),
-			h("p", { class: "error", role: "alert" }, state.error),
+			fieldRow(fields, "publish"),
+			problem(state.error),
 			h(
 				"div",
 				{ class: "buttons" },

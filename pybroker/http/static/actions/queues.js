@@ -1,8 +1,8 @@
 // What can be done to queues: to one, or to those that are selected.
 
-import { each, started, vhostNames } from "../lib/act.js";
+import { each, vhostNames } from "../lib/act.js";
 import { path, put, remove } from "../lib/api.js";
-import { ask } from "../lib/form.js";
+import { ask, askButton, removeButton } from "../lib/form.js";
 import { counted } from "../lib/format.js";
 import { link } from "../lib/route.js";
 import { h } from "../lib/view.js";
@@ -55,44 +55,37 @@ const declaration = (type) =>
 				];
 
 export const addQueue = (ctx) =>
-	h(
-		"button",
-		{
-			class: "primary",
-			onclick: started(ctx, async () => {
-				const vhosts = await vhostNames(ctx);
-				let type = "";
-				const onchange = (event) => {
-					type = event.target.value;
-					ctx.draw();
-				};
-				ask(ctx, {
-					title: "Add a queue",
-					label: "Add",
-					wide: true,
-					fields: () => [
-						{ name: "name", label: "Name", required: true },
-						{ name: "vhost", label: "Virtual host", type: "select", options: vhosts, value: vhosts[0] },
-						{ name: "x-queue-type", label: "Type", type: "select", options: TYPES, value: type, onchange },
-						...declaration(type),
-						{
-							name: "more",
-							label: "Further arguments",
-							type: "json",
-							full: true,
-							placeholder: '{"x-single-active-consumer": true}',
-						},
-					],
-					run: async ({ name, vhost, durable = true, auto_delete = false, more, ...chosen }) => {
-						await put(path`/api/queues/${vhost}/${name}`, { durable, auto_delete, arguments: { ...chosen, ...more } });
-						ctx.go(link("queues", [vhost, name]));
-						return `Queue “${name}” added.`;
-					},
-				});
-			}),
-		},
-		"Add queue",
-	);
+	askButton(ctx, "Add queue", "primary", async () => {
+		const vhosts = await vhostNames(ctx);
+		let type = "";
+		const onchange = (event) => {
+			type = event.target.value;
+			ctx.draw();
+		};
+		return {
+			title: "Add a queue",
+			label: "Add",
+			wide: true,
+			fields: () => [
+				{ name: "name", label: "Name", required: true },
+				{ name: "vhost", label: "Virtual host", type: "select", options: vhosts, value: vhosts[0] },
+				{ name: "x-queue-type", label: "Type", type: "select", options: TYPES, value: type, onchange },
+				...declaration(type),
+				{
+					name: "more",
+					label: "Further arguments",
+					type: "json",
+					full: true,
+					placeholder: '{"x-single-active-consumer": true}',
+				},
+			],
+			run: async ({ name, vhost, durable = true, auto_delete = false, more, ...chosen }) => {
+				await put(path`/api/queues/${vhost}/${name}`, { durable, auto_delete, arguments: { ...chosen, ...more } });
+				ctx.go(link("queues", [vhost, name]));
+				return `Queue “${name}” added.`;
+			},
+		};
+	});
 
 /** Actions on selected queues, for the list. */
 export function bulkActions(ctx, chosen) {
@@ -133,35 +126,24 @@ export function bulkActions(ctx, chosen) {
 export function queueButtons(ctx, queue) {
 	const { vhost, name } = queue;
 	const place = path`/api/queues/${vhost}/${name}`;
-	const askToPurge = () =>
-		ask(ctx, {
-			title: `Purge queue ${name}`,
-			danger: true,
-			label: "Purge",
-			text: `${counted(queue.messages_ready ?? 0, "ready message")} will be dropped. Unacknowledged ones stay.`,
-			run: async () => {
-				await remove(`${place}/contents`);
-				return `Queue “${name}” purged.`;
-			},
-		});
-	const askToDelete = () =>
-		ask(ctx, {
+	return [
+		ctx.may("administrator") && pauseButton(ctx, queue),
+		queue.type !== "stream" &&
+			removeButton(ctx, "Purge …", () => ({
+				title: `Purge queue ${name}`,
+				text: `${counted(queue.messages_ready ?? 0, "ready message")} will be dropped. Unacknowledged ones stay.`,
+				place: `${place}/contents`,
+				done: `Queue “${name}” purged.`,
+			})),
+		removeButton(ctx, "Delete …", () => ({
 			title: `Delete queue ${name}`,
-			danger: true,
-			label: "Delete",
 			text: queue.messages
 				? `${counted(queue.messages, "message")} will be lost with it.`
 				: `It is empty and has ${counted(queue.consumers ?? 0, "consumer")}.`,
 			confirm: queue.messages ? name : undefined,
-			run: async () => {
-				await remove(place);
-				ctx.go(link("queues"));
-				return `Queue “${name}” deleted.`;
-			},
-		});
-	return [
-		ctx.may("administrator") && pauseButton(ctx, queue),
-		queue.type !== "stream" && h("button", { onclick: askToPurge }, "Purge …"),
-		h("button", { class: "danger", onclick: askToDelete }, "Delete …"),
+			place,
+			done: `Queue “${name}” deleted.`,
+			page: "queues",
+		})),
 	];
 }

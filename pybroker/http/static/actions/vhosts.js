@@ -1,10 +1,9 @@
 // What can be done to virtual hosts.
 
 import { path, post, put, remove } from "../lib/api.js";
-import { ask } from "../lib/form.js";
+import { askButton, removeButton } from "../lib/form.js";
 import { counted } from "../lib/format.js";
 import { link } from "../lib/route.js";
-import { h } from "../lib/view.js";
 
 const fieldsOf = (vhost) => [
 	{ name: "description", label: "Description", value: vhost?.description, full: true },
@@ -18,84 +17,50 @@ const fieldsOf = (vhost) => [
 ];
 
 export const addVHost = (ctx) =>
-	h(
-		"button",
-		{
-			class: "primary",
-			onclick: () =>
-				ask(ctx, {
-					title: "Add a virtual host",
-					label: "Add",
-					fields: [{ name: "name", label: "Name", required: true, full: true }, ...fieldsOf()],
-					run: async ({ name, ...rest }) => {
-						await put(path`/api/vhosts/${name}`, rest);
-						ctx.go(link("vhosts", [name]));
-						return `Virtual host “${name}” added.`;
-					},
-				}),
+	askButton(ctx, "Add virtual host", "primary", () => ({
+		title: "Add a virtual host",
+		label: "Add",
+		fields: [{ name: "name", label: "Name", required: true, full: true }, ...fieldsOf()],
+		run: async ({ name, ...rest }) => {
+			await put(path`/api/vhosts/${name}`, rest);
+			ctx.go(link("vhosts", [name]));
+			return `Virtual host “${name}” added.`;
 		},
-		"Add virtual host",
-	);
+	}));
 
 export function vhostButtons(ctx, vhost) {
 	const place = path`/api/vhosts/${vhost.name}`;
 	const protection = path`/api/vhosts/${vhost.name}/deletion/protection`;
 	const isProtected = vhost.protected_from_deletion;
 	return [
-		h(
-			"button",
-			{
-				onclick: () =>
-					ask(ctx, {
-						title: `Change virtual host ${vhost.name}`,
-						label: "Save",
-						fields: fieldsOf(vhost),
-						run: async (values) => {
-							await put(place, { description: "", tags: "", ...values });
-							return "Virtual host changed.";
-						},
-					}),
+		askButton(ctx, "Change …", "", () => ({
+			title: `Change virtual host ${vhost.name}`,
+			label: "Save",
+			fields: fieldsOf(vhost),
+			run: async (values) => {
+				await put(place, { description: "", tags: "", ...values });
+				return "Virtual host changed.";
 			},
-			"Change …",
-		),
+		})),
 		isProtected !== undefined &&
-			h(
-				"button",
-				{
-					onclick: () =>
-						ask(ctx, {
-							title: isProtected ? "Lift the protection" : "Protect from deletion",
-							label: isProtected ? "Lift" : "Protect",
-							text: isProtected
-								? "The virtual host can be deleted afterwards."
-								: "Nobody can delete the virtual host until the protection is lifted.",
-							run: async () => {
-								await (isProtected ? remove(protection) : post(protection));
-							},
-						}),
+			askButton(ctx, isProtected ? "Lift the protection …" : "Protect …", "", () => ({
+				title: isProtected ? "Lift the protection" : "Protect from deletion",
+				label: isProtected ? "Lift" : "Protect",
+				text: isProtected
+					? "The virtual host can be deleted afterwards."
+					: "Nobody can delete the virtual host until the protection is lifted.",
+				run: async () => {
+					await (isProtected ? remove(protection) : post(protection));
 				},
-				isProtected ? "Lift the protection …" : "Protect …",
-			),
+			})),
 		!isProtected &&
-			h(
-				"button",
-				{
-					class: "danger",
-					onclick: () =>
-						ask(ctx, {
-							title: `Delete virtual host ${vhost.name}`,
-							danger: true,
-							label: "Delete",
-							confirm: vhost.name,
-							text: `Its queues, exchanges, policies and permissions go with it, and ${counted(vhost.messages ?? 0, "message")}.`,
-							run: async () => {
-								await remove(place);
-								ctx.go(link("vhosts"));
-								return `Virtual host “${vhost.name}” deleted.`;
-							},
-						}),
-				},
-				"Delete …",
-			),
+			removeButton(ctx, "Delete …", () => ({
+				title: `Delete virtual host ${vhost.name}`,
+				confirm: vhost.name,
+				text: `Its queues, exchanges, policies and permissions go with it, and ${counted(vhost.messages ?? 0, "message")}.`,
+				place,
+				done: `Virtual host “${vhost.name}” deleted.`,
+				page: "vhosts",
+			})),
 	];
 }

@@ -1,6 +1,9 @@
 // Forms and questions. A field: {name, label, type, value, options, hint, placeholder, required, rows, min, max, full}.
 // Types: text, number, password, checkbox, select, area, json, file.
 
+import { started } from "./act.js";
+import { remove } from "./api.js";
+import { link } from "./route.js";
 import { h } from "./view.js";
 
 /** Return the values of a form by name: numbers as numbers, empty fields left out, JSON parsed. Throws Error: unreadable JSON. */
@@ -61,6 +64,17 @@ export function field(one, scope = "") {
 		hint,
 	);
 }
+
+/** The fields of a form, side by side. */
+export const fieldRow = (fields, scope, kind = "") =>
+	h(
+		"div",
+		{ class: `fields ${kind}`.trim() },
+		fields.map((one) => field(one, scope)),
+	);
+
+/** Where a form tells why it was refused. */
+export const problem = (text) => h("p", { class: "error", role: "alert" }, text);
 
 const choicesOf = ({ options }) => options.map((option) => (Array.isArray(option) ? option : [option, option]));
 
@@ -146,13 +160,9 @@ export function ask(ctx, { title, text, fields = [], label, danger = false, conf
 				{ onsubmit },
 				h("h2", { id: "dialog-title" }, title),
 				text && h("p", null, text),
-				h(
-					"div",
-					{ class: "fields" },
-					chosen().map((one) => field(one, title)),
-				),
+				fieldRow(chosen(), title),
 				after?.(),
-				h("p", { class: "error", role: "alert" }, state.error),
+				problem(state.error),
 				h(
 					"footer",
 					null,
@@ -167,3 +177,19 @@ export function ask(ctx, { title, text, fields = [], label, danger = false, conf
 		),
 	);
 }
+
+/** A button that asks. `question()` returns what `ask` takes, or a promise of it. */
+export const askButton = (ctx, text, kind, question) =>
+	h("button", { class: kind || null, onclick: started(ctx, async () => ask(ctx, await question())) }, text);
+
+/** A button that asks whether to remove what is at `place`; `done` is the notice then, and `page` where to go then. */
+export const removeButton = (ctx, text, question) =>
+	askButton(ctx, text, text.endsWith("…") ? "danger" : "link", () => {
+		const { place, done, page, ...rest } = question();
+		const run = async () => {
+			await remove(place);
+			if (page) ctx.go(link(page));
+			return done;
+		};
+		return { danger: true, label: text.replace(" …", ""), run, ...rest };
+	});

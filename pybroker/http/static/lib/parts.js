@@ -24,6 +24,8 @@ export const channelLink = (name, label = name) => h("a", { href: link("channels
 /** A short word about a noun, with its meaning as a tooltip. */
 export const badge = (text, title, kind = "") => h("span", { class: `badge ${kind}`.trim(), title }, text);
 
+export const badges = (...some) => h("span", { class: "badges" }, some);
+
 const STATES = {
 	running: "ok",
 	idle: "",
@@ -98,6 +100,9 @@ export const sectionWith = (title, actions, ...content) =>
 		h("div", { class: "row" }, h("h2", null, title), h("div", { class: "actions" }, actions)),
 		content,
 	);
+
+/** Parts of a page that stand side by side where there is room. */
+export const sideBySide = (...parts) => h("div", { class: "columns" }, parts);
 
 /** The parts of a page that are shown one at a time; `tabs`: [{id, label, count}], the first is the usual one. */
 export function tabs(ctx, all) {

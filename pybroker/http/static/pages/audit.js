@@ -1,6 +1,6 @@
 // The audit log: who did what, from where, and why something is gone.
 
-import { field, valuesOf } from "../lib/form.js";
+import { fieldRow, valuesOf } from "../lib/form.js";
 import { moment, plain } from "../lib/format.js";
 import { heading, userLink, vhostLink } from "../lib/parts.js";
 import { table } from "../lib/table.js";
@@ -35,10 +35,10 @@ export const page = {
 			h(
 				"form",
 				{ class: "card inline", onsubmit: apply, role: "search", "aria-label": "Filter" },
-				h(
-					"div",
-					{ class: "fields small" },
-					FIELDS.map((one) => field({ ...one, value: ctx.query[one.name] }, "audit")),
+				fieldRow(
+					FIELDS.map((one) => ({ ...one, value: ctx.query[one.name] })),
+					"audit",
+					"small",
 				),
 				h("div", { class: "buttons" }, h("button", { class: "primary" }, "Show"), h("a", { href: "#/audit" }, "Clear")),
 			),

@@ -3,7 +3,7 @@
 import { path } from "../lib/api.js";
 import { chart } from "../lib/chart.js";
 import { count } from "../lib/format.js";
-import { connectionLink, facts, heading, section, state, tiles, userLink, vhostLink } from "../lib/parts.js";
+import { connectionLink, facts, heading, section, sideBySide, state, tiles, userLink, vhostLink } from "../lib/parts.js";
 import { rangeChoice, samplesOf, SHORT_RANGES } from "../lib/ranges.js";
 import { perSecond } from "../lib/series.js";
 import { h } from "../lib/view.js";
@@ -41,9 +41,7 @@ export const page = {
 				note: `${count(channel.acks_uncommitted)} acknowledgements`,
 			},
 		]),
-		h(
-			"div",
-			{ class: "columns" },
+		sideBySide(
 			chart(ctx, {
 				id: "channel-rates",
 				title: "Messages per second",

@@ -1,18 +1,13 @@
 // Channels: what they publish, get and owe.
 
 import { path } from "../lib/api.js";
-import { count, rate, rateOf } from "../lib/format.js";
-import { badge, channelLink, heading, inVHost, state, userLink, vhostLink } from "../lib/parts.js";
+import { countColumn, perSecond, VHOST_COLUMN } from "../lib/columns.js";
+import { badge, badges, channelLink, heading, inVHost, state, userLink } from "../lib/parts.js";
 import { list, pageOf, table } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
-const perSecond = (key) => (channel) => rate(rateOf(channel.message_stats, key));
-const rateKey = (key) => `message_stats.${key}_details.rate`;
-
 const modes = (channel) =>
-	h(
-		"span",
-		{ class: "badges" },
+	badges(
 		channel.confirm && badge("C", "Confirms publishes"),
 		channel.transactional && badge("T", "Uses transactions"),
 	);
@@ -31,40 +26,19 @@ const COLUMNS = [
 					: one.name,
 			),
 	},
-	{ id: "vhost", label: "Virtual host", sort: "vhost", class: "wide", cell: (one) => vhostLink(one.vhost) },
+	VHOST_COLUMN,
 	{ id: "user", label: "User", sort: "user", class: "wide", cell: (one) => userLink(one.user) },
 	{ id: "mode", label: "Mode", cell: modes },
 	{ id: "state", label: "State", sort: "state", cell: (one) => state(one.state) },
-	{ id: "consumers", label: "Consumers", sort: "consumer_count", num: true, cell: (one) => count(one.consumer_count) },
-	{ id: "prefetch", label: "Prefetch", sort: "prefetch_count", num: true, off: true, cell: (one) => count(one.prefetch_count) },
-	{
-		id: "unacked",
-		label: "Unacked",
-		sort: "messages_unacknowledged",
-		num: true,
-		hint: "Delivered, not yet acknowledged",
-		cell: (one) => count(one.messages_unacknowledged),
-	},
-	{
-		id: "unconfirmed",
-		label: "Unconfirmed",
-		sort: "messages_unconfirmed",
-		num: true,
-		hint: "Published, not yet confirmed",
-		cell: (one) => count(one.messages_unconfirmed),
-	},
-	{ id: "publish", label: "Published", sort: rateKey("publish"), num: true, cell: perSecond("publish") },
-	{ id: "confirm", label: "Confirmed", sort: rateKey("confirm"), num: true, off: true, cell: perSecond("confirm") },
-	{ id: "deliver", label: "Delivered", sort: rateKey("deliver_get"), num: true, cell: perSecond("deliver_get") },
-	{ id: "ack", label: "Acked", sort: rateKey("ack"), num: true, cell: perSecond("ack") },
-	{
-		id: "redeliver",
-		label: "Redelivered",
-		sort: rateKey("redeliver"),
-		num: true,
-		off: true,
-		cell: perSecond("redeliver"),
-	},
+	countColumn("consumers", "Consumers", "consumer_count"),
+	countColumn("prefetch", "Prefetch", "prefetch_count", { off: true }),
+	countColumn("unacked", "Unacked", "messages_unacknowledged", { hint: "Delivered, not yet acknowledged" }),
+	countColumn("unconfirmed", "Unconfirmed", "messages_unconfirmed", { hint: "Published, not yet confirmed" }),
+	perSecond("publish", "Published", "publish"),
+	perSecond("confirm", "Confirmed", "confirm", { off: true }),
+	perSecond("deliver", "Delivered", "deliver_get"),
+	perSecond("ack", "Acked", "ack"),
+	perSecond("redeliver", "Redelivered", "redeliver", { off: true }),
 ];
 
 export const page = {

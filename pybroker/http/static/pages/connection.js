@@ -4,7 +4,18 @@ import { closeButton } from "../actions/connections.js";
 import { path } from "../lib/api.js";
 import { chart } from "../lib/chart.js";
 import { count, moment, octetRate, octets } from "../lib/format.js";
-import { ago, argumentsOf, facts, heading, section, state, tiles, userLink, vhostLink } from "../lib/parts.js";
+import {
+	ago,
+	argumentsOf,
+	facts,
+	heading,
+	section,
+	sideBySide,
+	state,
+	tiles,
+	userLink,
+	vhostLink,
+} from "../lib/parts.js";
 import { rangeChoice, samplesOf, SHORT_RANGES } from "../lib/ranges.js";
 import { latest, perSecond } from "../lib/series.js";
 import { h } from "../lib/view.js";
@@ -56,9 +67,7 @@ export const page = {
 							{ label: "Consumers", value: count(consumers.length) },
 						]),
 			]),
-			h(
-				"div",
-				{ class: "columns" },
+			sideBySide(
 				chart(ctx, {
 					id: "traffic",
 					title: "Octets per second",

@@ -1,9 +1,10 @@
 // Connections: who is here, and how much comes and goes.
 
 import { closeActions } from "../actions/connections.js";
-import { count, moment, octetRate, octets, rateOf } from "../lib/format.js";
+import { countColumn, octetsColumn, octetsPerSecond, VHOST_COLUMN } from "../lib/columns.js";
+import { moment } from "../lib/format.js";
 import { path } from "../lib/api.js";
-import { ago, connectionLink, heading, inVHost, state, userLink, vhostLink } from "../lib/parts.js";
+import { ago, connectionLink, heading, inVHost, state, userLink } from "../lib/parts.js";
 import { list, pageOf } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
@@ -23,35 +24,16 @@ const COLUMNS = [
 			calledOf(one) && h("small", null, h("bdi", null, one.name)),
 		],
 	},
-	{ id: "vhost", label: "Virtual host", sort: "vhost", class: "wide", cell: (one) => vhostLink(one.vhost) },
+	VHOST_COLUMN,
 	{ id: "user", label: "User", sort: "user", cell: (one) => userLink(one.user) },
 	{ id: "state", label: "State", sort: "state", cell: (one) => state(one.state) },
 	{ id: "tls", label: "TLS", sort: "ssl", off: true, cell: (one) => (one.ssl ? (one.ssl_protocol ?? "yes") : "no") },
 	{ id: "protocol", label: "Protocol", sort: "protocol", off: true, cell: (one) => one.protocol },
-	{ id: "channels", label: "Channels", sort: "channels", num: true, cell: (one) => count(one.channels) },
-	{
-		id: "in",
-		label: "Received",
-		sort: "recv_oct_details.rate",
-		num: true,
-		cell: (one) => octetRate(rateOf(one, "recv_oct")),
-	},
-	{
-		id: "out",
-		label: "Sent",
-		sort: "send_oct_details.rate",
-		num: true,
-		cell: (one) => octetRate(rateOf(one, "send_oct")),
-	},
-	{
-		id: "received",
-		label: "Received in all",
-		sort: "recv_oct",
-		num: true,
-		off: true,
-		cell: (one) => octets(one.recv_oct),
-	},
-	{ id: "sent", label: "Sent in all", sort: "send_oct", num: true, off: true, cell: (one) => octets(one.send_oct) },
+	countColumn("channels", "Channels", "channels"),
+	octetsPerSecond("in", "Received", "recv_oct"),
+	octetsPerSecond("out", "Sent", "send_oct"),
+	octetsColumn("received", "Received in all", "recv_oct", { off: true }),
+	octetsColumn("sent", "Sent in all", "send_oct", { off: true }),
 	{
 		id: "heartbeat",
 		label: "Heartbeat",

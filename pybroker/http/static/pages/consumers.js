@@ -1,7 +1,7 @@
 // Tables of consumers, for the pages of queues and channels.
 
 import { count } from "../lib/format.js";
-import { argumentsOf, badge, channelLink, connectionLink, queueLink, userLink } from "../lib/parts.js";
+import { argumentsOf, badge, badges, channelLink, connectionLink, queueLink, userLink } from "../lib/parts.js";
 import { table } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
@@ -30,9 +30,7 @@ export function consumersTable(ctx, consumers, { withQueue = true, withChannel =
 			{
 				label: "State",
 				cell: (one) =>
-					h(
-						"span",
-						{ class: "badges" },
+					badges(
 						one.active === false
 							? badge("waiting", "Another consumer is the active one", "warn")
 							: badge("active", "It gets messages", "ok"),

@@ -2,9 +2,9 @@
 
 import { download, vhostNames } from "../lib/act.js";
 import { get, path, post, withQuery } from "../lib/api.js";
-import { field } from "../lib/form.js";
+import { field, problem } from "../lib/form.js";
 import { counted, plain } from "../lib/format.js";
-import { heading, section } from "../lib/parts.js";
+import { heading, section, sideBySide } from "../lib/parts.js";
 import { table } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
@@ -83,9 +83,7 @@ export const page = {
 					),
 				),
 			),
-			h(
-				"div",
-				{ class: "columns" },
+			sideBySide(
 				section(
 					"Download",
 					h("p", { class: "quiet" }, "As a document in RabbitMQ's format. It has the hashes of passwords."),
@@ -100,7 +98,7 @@ export const page = {
 					),
 				),
 			),
-			h("p", { class: "error", role: "alert" }, state.error),
+			problem(state.error),
 			state.plan &&
 				section(
 					h("span", { role: "status" }, `Plan: ${state.file.name}`),

@@ -5,7 +5,7 @@ import { publishPart } from "../actions/publish.js";
 import { path } from "../lib/api.js";
 import { chart } from "../lib/chart.js";
 import { count, rate } from "../lib/format.js";
-import { argumentsOf, exchangeName, facts, heading, section, tabs, tiles, vhostLink } from "../lib/parts.js";
+import { argumentsOf, exchangeName, facts, heading, section, sideBySide, tabs, tiles, vhostLink } from "../lib/parts.js";
 import { rangeChoice, samplesOf, SHORT_RANGES } from "../lib/ranges.js";
 import { latest, perSecond } from "../lib/series.js";
 import { h } from "../lib/view.js";
@@ -88,9 +88,7 @@ function figures(ctx, exchange) {
 				kind: "warn",
 			},
 		]),
-		h(
-			"div",
-			{ class: "columns" },
+		sideBySide(
 			chart(ctx, {
 				id: "exchange-rates",
 				title: "Messages per second",

@@ -2,17 +2,15 @@
 
 import { addExchange } from "../actions/exchanges.js";
 import { path } from "../lib/api.js";
-import { rate, rateOf } from "../lib/format.js";
-import { badge, exchangeLink, heading, inVHost, vhostLink } from "../lib/parts.js";
+import { perSecond, VHOST_COLUMN } from "../lib/columns.js";
+import { badge, badges, exchangeLink, heading, inVHost } from "../lib/parts.js";
 import { list, pageOf } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
 /** Short words about how an exchange was declared. */
 export function features(exchange) {
 	const alternate = exchange.arguments?.["alternate-exchange"];
-	return h(
-		"span",
-		{ class: "badges" },
+	return badges(
 		exchange.durable && badge("D", "Durable: survives a restart"),
 		exchange.auto_delete && badge("AD", "Deleted with its last binding"),
 		exchange.internal && badge("I", "Internal: clients cannot publish to it"),
@@ -28,24 +26,12 @@ const COLUMNS = [
 		class: "name",
 		cell: (exchange) => exchangeLink(exchange.vhost, exchange.name),
 	},
-	{ id: "vhost", label: "Virtual host", sort: "vhost", class: "wide", cell: (exchange) => vhostLink(exchange.vhost) },
+	VHOST_COLUMN,
 	{ id: "type", label: "Type", sort: "type", cell: (exchange) => h("bdi", null, exchange.type) },
 	{ id: "features", label: "Features", cell: features },
 	{ id: "policy", label: "Policy", sort: "policy", cell: (exchange) => exchange.policy ?? "" },
-	{
-		id: "in",
-		label: "Published in",
-		sort: "message_stats.publish_in_details.rate",
-		num: true,
-		cell: (exchange) => rate(rateOf(exchange.message_stats, "publish_in")),
-	},
-	{
-		id: "out",
-		label: "Routed out",
-		sort: "message_stats.publish_out_details.rate",
-		num: true,
-		cell: (exchange) => rate(rateOf(exchange.message_stats, "publish_out")),
-	},
+	perSecond("in", "Published in", "publish_in"),
+	perSecond("out", "Routed out", "publish_out"),
 ];
 
 export const page = {

@@ -1,6 +1,6 @@
 // The login: name and password become a session; nothing of them is kept.
 
-import { field, valuesOf } from "../lib/form.js";
+import { field, problem, valuesOf } from "../lib/form.js";
 import { h } from "../lib/view.js";
 
 const FIELDS = [
@@ -43,7 +43,7 @@ export function loginPage(ctx, enter, why) {
 		h("h1", null, "Log in"),
 		why && !state.error && h("p", { role: "status" }, why),
 		FIELDS.map((one) => field(one, "login")),
-		h("p", { class: "error", role: "alert" }, state.error),
+		problem(state.error),
 		h("button", { class: "primary", disabled: state.isBusy }, state.isBusy ? "Logging in …" : "Log in"),
 	);
 }

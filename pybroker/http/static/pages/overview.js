@@ -2,7 +2,7 @@
 
 import { chart } from "../lib/chart.js";
 import { count, lasting, octets, rate, rateOf } from "../lib/format.js";
-import { badge, facts, heading, section, tiles } from "../lib/parts.js";
+import { badge, facts, heading, section, sideBySide, tiles } from "../lib/parts.js";
 import { rangeChoice, samplesOf } from "../lib/ranges.js";
 import { link } from "../lib/route.js";
 import { latest, levels, perSecond, queued } from "../lib/series.js";
@@ -48,9 +48,7 @@ export const page = {
 				rangeChoice(ctx),
 			),
 			summary(overview, series),
-			h(
-				"div",
-				{ class: "columns" },
+			sideBySide(
 				chart(ctx, { id: "lengths", title: "Messages in queues", series: queued(ctx, overview.queue_totals) }),
 				chart(ctx, {
 					id: "rates",

@@ -16,6 +16,7 @@ import {
 	heading,
 	nameOf,
 	section,
+	sideBySide,
 	state,
 	tabs,
 	tiles,
@@ -130,9 +131,7 @@ function streamFigures(ctx, queue) {
 				href: ctx.here({ tab: "consumers" }),
 			},
 		]),
-		h(
-			"div",
-			{ class: "columns" },
+		sideBySide(
 			chart(ctx, { id: "stream-length", title: "Messages", series: kept(ctx, queue) }),
 			chart(ctx, {
 				id: "stream-rates",
@@ -141,9 +140,7 @@ function streamFigures(ctx, queue) {
 				series: perSecond(ctx, queue.message_stats, STREAM_MESSAGES),
 			}),
 		),
-		h(
-			"div",
-			{ class: "columns" },
+		sideBySide(
 			declared(queue),
 			section(
 				"Messages",
@@ -210,9 +207,7 @@ function figures(ctx, queue) {
 				kind: queue.consumers ? "" : "warn",
 			},
 		]),
-		h(
-			"div",
-			{ class: "columns" },
+		sideBySide(
 			chart(ctx, { id: "queue-lengths", title: "Messages", series: queued(ctx, queue) }),
 			chart(ctx, {
 				id: "queue-rates",
@@ -221,9 +216,7 @@ function figures(ctx, queue) {
 				series: perSecond(ctx, queue.message_stats, MESSAGES),
 			}),
 		),
-		h(
-			"div",
-			{ class: "columns" },
+		sideBySide(
 			declared(queue),
 			section(
 				"Messages",

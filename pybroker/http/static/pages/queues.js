@@ -1,29 +1,16 @@
 // Queues: a page of them, by name or by figures.
 
-import { count, lasting, octets, rate, rateOf } from "../lib/format.js";
+import { countColumn, octetsColumn, perSecond, rateColumn, VHOST_COLUMN } from "../lib/columns.js";
+import { lasting } from "../lib/format.js";
 import { addQueue, bulkActions } from "../actions/queues.js";
-import { badge, heading, inVHost, queueLink, state, userLink, vhostLink } from "../lib/parts.js";
+import { badge, badges, heading, inVHost, queueLink, state, userLink } from "../lib/parts.js";
 import { keysOf, list, pageOf } from "../lib/table.js";
 import { path } from "../lib/api.js";
-import { h } from "../lib/view.js";
-
-/** A column for the rate of a counter. */
-const perSecond = (id, label, key) => ({
-	id,
-	label,
-	sort: `message_stats.${key}_details.rate`,
-	needs: [`message_stats.${key}`, `message_stats.${key}_details.rate`],
-	num: true,
-	off: true,
-	cell: (queue) => rate(rateOf(queue.message_stats, key)),
-});
 
 /** Short words about how a queue was declared. */
 export function features(queue) {
 	const { arguments: args = {} } = queue;
-	return h(
-		"span",
-		{ class: "badges" },
+	return badges(
 		queue.type && queue.type !== "classic" && badge(queue.type, "Type of the queue"),
 		queue.durable && badge("D", "Durable: survives a restart"),
 		queue.auto_delete && badge("AD", "Deleted with its last consumer"),
@@ -42,38 +29,18 @@ const FEATURES = ["type", "durable", "auto_delete", "exclusive", "arguments", "p
 
 const COLUMNS = [
 	{ id: "name", label: "Name", sort: "name", class: "name", cell: (queue) => queueLink(queue.vhost, queue.name) },
-	{ id: "vhost", label: "Virtual host", sort: "vhost", class: "wide", cell: (queue) => vhostLink(queue.vhost) },
+	VHOST_COLUMN,
 	{ id: "features", label: "Features", needs: FEATURES, class: "wide", cell: features },
 	{ id: "policy", label: "Policy", sort: "policy", off: true, cell: (queue) => queue.policy ?? "" },
 	{ id: "state", label: "State", sort: "state", off: true, cell: (queue) => state(queue.state) },
-	{ id: "ready", label: "Ready", sort: "messages_ready", num: true, cell: (queue) => count(queue.messages_ready) },
-	{
-		id: "unacked",
-		label: "Unacked",
-		sort: "messages_unacknowledged",
-		num: true,
-		hint: "Delivered, not yet acknowledged",
-		cell: (queue) => count(queue.messages_unacknowledged),
-	},
-	{
-		id: "delayed",
-		label: "Delayed",
-		sort: "messages_delayed",
-		num: true,
-		off: true,
-		hint: "Waiting until their retry",
-		cell: (queue) => count(queue.messages_delayed),
-	},
-	{ id: "total", label: "Total", sort: "messages", num: true, cell: (queue) => count(queue.messages) },
-	{
-		id: "growth",
-		label: "Growth",
-		sort: "messages_details.rate",
-		num: true,
+	countColumn("ready", "Ready", "messages_ready"),
+	countColumn("unacked", "Unacked", "messages_unacknowledged", { hint: "Delivered, not yet acknowledged" }),
+	countColumn("delayed", "Delayed", "messages_delayed", { off: true, hint: "Waiting until their retry" }),
+	countColumn("total", "Total", "messages"),
+	rateColumn("growth", "Growth", "messages_details.rate", {
 		off: true,
 		hint: "Messages more, or fewer, each second",
-		cell: (queue) => rate(queue.messages_details?.rate),
-	},
+	}),
 	{
 		id: "age",
 		label: "Head age",
@@ -82,61 +49,20 @@ const COLUMNS = [
 		hint: "How long the oldest ready message has been waiting",
 		cell: (queue) => lasting(queue.head_age_ms || undefined),
 	},
-	{
-		id: "in",
-		label: "Incoming",
-		sort: "in_rate_10s",
-		num: true,
-		hint: "Messages that came, over the last 10 seconds",
-		cell: (queue) => rate(queue.in_rate_10s),
-	},
-	{
-		id: "out",
-		label: "Outgoing",
-		sort: "out_rate_10s",
-		num: true,
-		hint: "Messages that left, over the last 10 seconds",
-		cell: (queue) => rate(queue.out_rate_10s),
-	},
-	perSecond("delivered", "Delivered", "deliver_get"),
-	perSecond("acked", "Acked", "ack"),
-	perSecond("redelivered", "Redelivered", "redeliver"),
-	{
-		id: "dead",
-		label: "Dead letters",
-		sort: "dead_lettered",
-		num: true,
+	rateColumn("in", "Incoming", "in_rate_10s", { hint: "Messages that came, over the last 10 seconds" }),
+	rateColumn("out", "Outgoing", "out_rate_10s", { hint: "Messages that left, over the last 10 seconds" }),
+	perSecond("delivered", "Delivered", "deliver_get", { off: true }),
+	perSecond("acked", "Acked", "ack", { off: true }),
+	perSecond("redelivered", "Redelivered", "redeliver", { off: true }),
+	countColumn("dead", "Dead letters", "dead_lettered", {
 		off: true,
 		hint: "Messages that left for the dead letter exchange since the node started",
-		cell: (queue) => count(queue.dead_lettered),
-	},
-	{ id: "consumers", label: "Consumers", sort: "consumers", num: true, cell: (queue) => count(queue.consumers) },
-	{
-		id: "bytes",
-		label: "Octets",
-		sort: "message_bytes",
-		num: true,
-		off: true,
-		hint: "Octets of all bodies",
-		cell: (queue) => octets(queue.message_bytes),
-	},
-	{
-		id: "persistent",
-		label: "Persistent",
-		sort: "messages_persistent",
-		num: true,
-		off: true,
-		cell: (queue) => count(queue.messages_persistent),
-	},
-	{
-		id: "ram",
-		label: "In memory",
-		sort: "messages_ram",
-		num: true,
-		off: true,
-		cell: (queue) => count(queue.messages_ram),
-	},
-	{ id: "memory", label: "Memory", sort: "memory", num: true, off: true, cell: (queue) => octets(queue.memory) },
+	}),
+	countColumn("consumers", "Consumers", "consumers"),
+	octetsColumn("bytes", "Octets", "message_bytes", { off: true, hint: "Octets of all bodies" }),
+	countColumn("persistent", "Persistent", "messages_persistent", { off: true }),
+	countColumn("ram", "In memory", "messages_ram", { off: true }),
+	octetsColumn("memory", "Memory", "memory", { off: true }),
 	{
 		id: "owner",
 		label: "Owner",

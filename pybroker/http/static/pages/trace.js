@@ -2,7 +2,7 @@
 
 import { vhostNames } from "../lib/act.js";
 import { stream } from "../lib/api.js";
-import { field, valuesOf } from "../lib/form.js";
+import { fieldRow, problem, valuesOf } from "../lib/form.js";
 import { clock } from "../lib/format.js";
 import { heading, section } from "../lib/parts.js";
 import { table } from "../lib/table.js";
@@ -38,12 +38,8 @@ export const page = {
 				h(
 					"form",
 					{ class: "inline", onsubmit },
-					h(
-						"div",
-						{ class: "fields small" },
-						fields.map((one) => field(one, "trace")),
-					),
-					h("p", { class: "error", role: "alert" }, trace.error),
+					fieldRow(fields, "trace", "small"),
+					problem(trace.error),
 					h(
 						"div",
 						{ class: "buttons" },

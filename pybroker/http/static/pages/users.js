@@ -1,7 +1,7 @@
 // Users and their tags.
 
 import { addUser } from "../actions/users.js";
-import { badge, heading, userLink } from "../lib/parts.js";
+import { badge, badges, heading, userLink } from "../lib/parts.js";
 import { list, pageHere } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
@@ -14,9 +14,7 @@ const TAGS = {
 // Versions of RabbitMQ tell tags as a list or as a text.
 export const tagsOf = ({ tags }) => (Array.isArray(tags) ? tags : (tags ?? "").split(",")).filter(Boolean);
 export const tagBadges = (user) =>
-	h(
-		"span",
-		{ class: "badges" },
+	badges(
 		tagsOf(user).map((tag) => badge(tag, TAGS[tag] ?? "Of no meaning for the broker")),
 	);
 

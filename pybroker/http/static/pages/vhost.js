@@ -6,10 +6,9 @@ import { vhostButtons } from "../actions/vhosts.js";
 import { path } from "../lib/api.js";
 import { chart } from "../lib/chart.js";
 import { count, limitsOf } from "../lib/format.js";
-import { facts, heading, nameOf, sectionWith } from "../lib/parts.js";
+import { facts, heading, nameOf, sectionWith, sideBySide } from "../lib/parts.js";
 import { rangeChoice, samplesOf } from "../lib/ranges.js";
 import { perSecond, queued } from "../lib/series.js";
-import { h } from "../lib/view.js";
 import { permissionsTable, topicsTable } from "./permissions.js";
 import { linksInto } from "./vhosts.js";
 
@@ -48,9 +47,7 @@ export const page = {
 				rangeChoice(ctx),
 				ctx.may("administrator") && vhostButtons(ctx, vhost),
 			),
-			h(
-				"div",
-				{ class: "columns" },
+			sideBySide(
 				chart(ctx, { id: "vhost-lengths", title: "Messages in queues", series: queued(ctx, vhost) }),
 				chart(ctx, {
 					id: "vhost-rates",

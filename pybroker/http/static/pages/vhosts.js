@@ -1,13 +1,13 @@
 // Virtual hosts: what each has, and how much is done in it.
 
 import { addVHost } from "../actions/vhosts.js";
-import { count, octetRate, rate, rateOf } from "../lib/format.js";
-import { badge, heading, state, vhostLink } from "../lib/parts.js";
+import { countColumn, octetsPerSecond, perSecond } from "../lib/columns.js";
+import { count } from "../lib/format.js";
+import { badge, badges, heading, state, vhostLink } from "../lib/parts.js";
 import { link } from "../lib/route.js";
 import { list, pageHere } from "../lib/table.js";
 import { h } from "../lib/view.js";
 
-const perSecond = (key) => (vhost) => rate(rateOf(vhost.message_stats, key));
 const stateOf = ({ cluster_state: nodes }) =>
 	Object.values(nodes ?? {}).find((word) => word !== "running") ?? "running";
 
@@ -32,44 +32,20 @@ const COLUMNS = [
 		id: "tags",
 		label: "Tags",
 		cell: (vhost) =>
-			h(
-				"span",
-				{ class: "badges" },
+			badges(
 				(vhost.tags ?? []).map((tag) => badge(tag, "Tag")),
 				vhost.tracing && badge("firehose", "Messages are copied to exchange “amq.rabbitmq.trace”", "warn"),
 				vhost.protected_from_deletion && badge("protected", "It cannot be deleted until the protection is lifted"),
 			),
 	},
-	{ id: "ready", label: "Ready", sort: "messages_ready", num: true, cell: (vhost) => count(vhost.messages_ready ?? 0) },
-	{
-		id: "unacked",
-		label: "Unacked",
-		sort: "messages_unacknowledged",
-		num: true,
+	countColumn("ready", "Ready", "messages_ready", { cell: (vhost) => count(vhost.messages_ready ?? 0) }),
+	countColumn("unacked", "Unacked", "messages_unacknowledged", {
 		cell: (vhost) => count(vhost.messages_unacknowledged ?? 0),
-	},
-	{ id: "in", label: "Published", sort: "message_stats.publish_details.rate", num: true, cell: perSecond("publish") },
-	{
-		id: "out",
-		label: "Delivered",
-		sort: "message_stats.deliver_get_details.rate",
-		num: true,
-		cell: perSecond("deliver_get"),
-	},
-	{
-		id: "received",
-		label: "Received",
-		sort: "recv_oct_details.rate",
-		num: true,
-		cell: (vhost) => octetRate(rateOf(vhost, "recv_oct")),
-	},
-	{
-		id: "sent",
-		label: "Sent",
-		sort: "send_oct_details.rate",
-		num: true,
-		cell: (vhost) => octetRate(rateOf(vhost, "send_oct")),
-	},
+	}),
+	perSecond("in", "Published", "publish"),
+	perSecond("out", "Delivered", "deliver_get"),
+	octetsPerSecond("received", "Received", "recv_oct"),
+	octetsPerSecond("sent", "Sent", "send_oct"),
 	{
 		id: "show",
 		label: "Show",
