@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 
 # How long after a read that failed the same is tried again.
 RETRY_MS: Final = 1_000
-# Of bodies that are read together.
-TOGETHER_OCTETS: Final = 4_194_304
+# Bodies and requests that are read together, and requests that are answered in one turn of the loop.
+TOGETHER_OCTETS: Final = 2_097_152
+TOGETHER_MAX: Final = 256
+ANSWERS_MAX: Final = 16
 
 
 class _Asked(NamedTuple):
@@ -101,7 +103,7 @@ class Reader:
         octets = 0
         steady_ms = self._asked[0].steady_ms
         for asked in self._asked:
-            if octets >= TOGETHER_OCTETS or asked.steady_ms != steady_ms:
+            if octets >= TOGETHER_OCTETS or len(together) >= TOGETHER_MAX or asked.steady_ms != steady_ms:
                 break
             located = asked.locate(again=asked.again or waited)
             octets += sum(seq_ranges.octets for _, _, seq_ranges in located)
@@ -114,20 +116,29 @@ class Reader:
             self._asked.popleft()
 
     def _read(self, together: list[_Asked], result: Any) -> None:
-        self._is_reading = False
         # A queue waits for `done`: until it is called, keep the request as one to be tried again, whatever goes wrong.
         self._waiting += reversed(together)
-        if self._asked:
-            self._read_next(waited=True)
-        if isinstance(result, BaseException):
-            self._tell(f"messages cannot be read now, which is tried again each second: {reason(result)}")
-            return
-        self._tell("")
-        found, complaints = result
-        for text in complaints:
-            self.on_unreadable(text)
-        for mine in found:
-            self._waiting.pop().done(mine)
+        left = 0
+        try:
+            if isinstance(result, BaseException):
+                self._tell(f"messages cannot be read now, which is tried again each second: {reason(result)}")
+                return
+            self._tell("")
+            found, complaints = result
+            for text in complaints:
+                self.on_unreadable(text)
+            if len(found) > ANSWERS_MAX:
+                others: Any = found[ANSWERS_MAX:], []
+                self._files.submit(lambda: others, partial(self._read, together[ANSWERS_MAX:]))
+                left = len(found) - ANSWERS_MAX
+                del self._waiting[len(self._waiting) - len(found) : -ANSWERS_MAX]
+            for mine in found[:ANSWERS_MAX]:
+                self._waiting.pop().done(mine)
+        finally:
+            if not left:
+                self._is_reading = False
+                if self._asked:
+                    self._read_next(waited=True)
 
     def _tell(self, late: str) -> None:
         if late != self._late:

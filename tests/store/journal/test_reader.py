@@ -215,3 +215,17 @@ def test_all_that_could_not_be_read_together_is_tried_again(disk):
     reading.reader.tick(RETRY_MS)
     reading.worker.run()
     assert sorted(bodies(each) for each in reading.got) == [[content(b"%d" % seq)] for seq in (1, 2, 3)]
+
+
+def test_many_are_answered_in_several_turns(disk, monkeypatch):
+    monkeypatch.setattr(reader, "ANSWERS_MAX", 2)
+    reading = Reading(disk)
+    for seq in range(1, 7):
+        reading.fetch(wanted(1, seq, 1))
+    reading.worker.step()
+    answered = []
+    while reading.worker:
+        reading.worker.step()
+        answered.append(len(reading.got))
+    assert answered == [3, 5, 6]
+    assert [bodies(each) for each in reading.got] == [[content(b"%d" % seq)] for seq in range(1, 7)]
