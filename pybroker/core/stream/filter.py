@@ -8,10 +8,11 @@ chunks are passed over by their blooms. Of the others clients of the stream prot
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.content_view import property_octets
 from pybroker.entries_run import UNFILTERED, EntriesRun, bits_of_bloom
@@ -35,11 +36,13 @@ KNOWN_OCTETS_MAX: Final = 512
 VALUES_MAX: Final = 256
 
 
-class Filters(NamedTuple):
+@dataclass(frozen=True)
+class Filters:
     """The values of which a message must have one; `unfiltered`: or none at all."""
 
     values: frozenset[str]
     unfiltered: bool
+    _masks: dict[int, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def may_match(self, bloom: bytes | None) -> bool:
         """Tell whether a chunk with this bloom may have messages that pass."""
@@ -48,8 +51,20 @@ class Filters(NamedTuple):
         return (self.unfiltered and bool(bits_of_bloom(bloom) & UNFILTERED)) or self._may_have_value(bloom)
 
     def _may_have_value(self, bloom: bytes) -> bool:
+        if not bloom:
+            return False
         bits = bits_of_bloom(bloom)
-        return any(bits & mask == mask for mask in _masks(self.values, len(bloom))) if bloom else False
+        return any(bits & mask == mask for mask in self._masks_of(len(bloom)))
+
+    def _masks_of(self, octets: int) -> tuple[int, ...]:
+        """Return the bits of each value in a bloom of so many octets; those that any has, if there are too many."""
+        masks = self._masks.get(octets)
+        if masks is None:
+            masks = (0,)
+            if len(self.values) <= VALUES_MAX:
+                masks = tuple({bits_of(value.encode(errors="surrogateescape"), octets) for value in self.values})
+            self._masks[octets] = masks
+        return masks
 
     def may_match_run(self, run: "Run") -> bool:
         """Tell whether a run may have messages that pass."""
@@ -63,7 +78,7 @@ class Filters(NamedTuple):
         """Return what is asked of the messages of a run that may have some that pass."""
         # Values that are not in the messages cannot be told apart.
         has_value = isinstance(run, EntriesRun) and run.bloom and self._may_have_value(run.bloom)
-        return self._replace(unfiltered=True) if has_value and not self.unfiltered else self
+        return Filters(self.values, unfiltered=True) if has_value and not self.unfiltered else self
 
     def matches(self, content: bytes) -> bool:
         """Tell whether a message passes."""
@@ -78,14 +93,6 @@ class Filters(NamedTuple):
         grouped = groupby(enumerate(passing), lambda each: each[1] - each[0])
         spans = [[*map(itemgetter(1), group)] for _, group in grouped]
         return [range(span[0], span[-1] + 1) for span in spans]
-
-
-@lru_cache(256)
-def _masks(values: frozenset[str], octets: int) -> tuple[int, ...]:
-    """Return the bits of each value, or of any bloom if there are too many."""
-    if len(values) > VALUES_MAX:
-        return (0,)
-    return tuple({bits_of(value.encode(errors="surrogateescape"), octets) for value in values})
 
 
 def filters_of(arguments: Mapping[str, Any]) -> Filters | None:

@@ -24,6 +24,7 @@
 #define ID_OCTETS 8
 #define FILTER_OCTETS 2 /* in front of a filter value */
 #define BLOOM_OCTETS_MAX 255
+#define HASHED_OCTETS_MAX 256
 #define LENGTH_OCTETS 4
 #define BATCH_OCTETS 11
 #define BATCH_BIT 0x80000000u
@@ -78,7 +79,7 @@ static void add_value(Bloom *bloom, const uint8_t *value, size_t octets)
     if (bloom->has_values && bloom->value_octets == octets && !memcmp(bloom->value, value, octets))
         return;
     uint64_t hash = 0xCBF29CE484222325u;
-    for (size_t i = 0; i < octets; i++)
+    for (size_t i = 0; i < octets && i < HASHED_OCTETS_MAX; i++)
         hash = (hash ^ value[i]) * 0x100000001B3u;
     hash ^= hash >> 33;
     hash *= 0xFF51AFD7ED558CCDu;

@@ -14,11 +14,17 @@ _OFFSET_BASIS: Final = 0xCBF29CE484222325
 _PRIME: Final = 0x100000001B3
 _MIX: Final = 0xFF51AFD7ED558CCD
 _U64: Final = (1 << 64) - 1
+# Of a value; two that differ behind these are alike. Peers choose values of any length.
+HASHED_OCTETS_MAX: Final = 256
+
+
+def bits_of(value: bytes, octets: int) -> int:
+    """Return the bits that a value sets in a bloom of so many octets."""
+    return _bits_of(value[:HASHED_OCTETS_MAX], octets)
 
 
 @lru_cache(1_024)
-def bits_of(value: bytes, octets: int) -> int:
-    """Return the bits that a value sets in a bloom of so many octets."""
+def _bits_of(value: bytes, octets: int) -> int:
     number = _OFFSET_BASIS
     for octet in value:
         number = (number ^ octet) * _PRIME & _U64

@@ -17,6 +17,10 @@ def test_bits_of_a_value_do_not_change():
     assert places(b"apples", 255) == [1073, 1700]
 
 
+def test_a_long_value_counts_with_its_first_octets():
+    assert bits_of(b"a" * 256 + b"b", 16) == bits_of(b"a" * 9_000, 16) != bits_of(b"a" * 255 + b"b", 16)
+
+
 def test_a_bloom_without_values_is_empty():
     assert bloom_of([], 16) == bloom_of([None, None], 16) == b""
     assert bits_of_bloom(b"") == UNFILTERED

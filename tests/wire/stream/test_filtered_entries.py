@@ -53,12 +53,12 @@ def test_filter_values_are_told_apart_from_entries():
 
 @pytest.mark.parametrize("octets", [1, 16, 17, 255])
 def test_the_bloom_is_of_all_frames(octets):
-    values = [b"", *[b"value %d" % (number // 2) for number in range(9)]]
+    values = [b"", *[b"value %d" % (number // 2) for number in range(9)], b"a" * 256, b"a" * 300]
     frames = b"".join([frame(filtered(1, value, single(b"a")), version=2) for value in values])
     broken = frame(filtered(2, b"other", single(b"a")), filtered(2, b"one", b""), version=2)
     published = same_scan_filtered(frames + broken, octets=octets)
     assert published is not None
-    assert (published.bloom, published.entries) == (bloom_of(values, octets), 10)
+    assert (published.bloom, published.entries) == (bloom_of(values, octets), 12)
     assert published.next_at == len(frames)
 
 
