@@ -1,6 +1,8 @@
 """Entries that go straight into their stream's files, on a disk that fails, is killed and loses power at any call."""
 
+import contextlib
 import errno
+import random
 
 import pytest
 
@@ -14,7 +16,8 @@ from pybroker.store.streams.stream_log import StreamLog
 from tests.fakes import Queue
 from tests.flows.straight import LARGE, Model, large, publish
 from tests.flows.test_streams_on_disk import StreamLife
-from tests.store.simulator.disk import SimulatedDisk, SimulatedPower
+from tests.store.faulty_disk import PowerLoss
+from tests.store.simulator.disk import SimulatedDisk, SimulatedPower, of_faulty
 
 
 @pytest.fixture(autouse=True)
@@ -270,3 +273,45 @@ def test_a_mark_that_cannot_be_read_stays(life, monkeypatch):
     stream_folder(life).unlink(index_name(0))
     life = StreamLife(life.disk.killed(SimulatedPower()))
     assert 1 == life.stream.files.next_offset
+
+
+def story(life, confirmed):
+    """Publish small and large batches so that segments roll, move some, and truncate; note what is confirmed."""
+    number = 0
+    for sizes in ((1, 1), (800,), (1, 900), (1_500, 900), (1,), (700, 700), (3_000,), (1,), (600,)):
+        bodies = []
+        for size in sizes:
+            number += 1
+            bodies.append(b"%d " % number + b"x" * size)
+        receipt = publish(life, *bodies, number=number)
+        life.log.commit()
+        life.answer()
+        assert receipt.completed
+        confirmed.append(number)
+        if sizes == (1,):
+            life.move()
+            life.answer()
+    life.stream.truncate(3, lambda error: None)
+    life.answer()
+
+
+def test_the_power_goes_or_the_process_ends_at_every_operation():
+    whole = SimulatedDisk(SimulatedPower())
+    story(StreamLife(whole), [])
+    operations = whole.power.operations
+    assert operations > 100
+    for at in range(1, operations):
+        confirmed = [0]
+        disk = SimulatedDisk(SimulatedPower(crash_at=at))
+        with contextlib.suppress(PowerLoss):
+            story(StreamLife(disk), confirmed)
+        rng = random.Random(at)
+        for left in (disk.killed(SimulatedPower()), of_faulty(disk.crash(rng)), of_faulty(disk.crash(rng))):
+            life = StreamLife(left)
+            life.answer()
+            numbers = [int(body.split()[0]) for _, body in life.chunks().values()]
+            last = numbers[-1] if numbers else 0
+            assert numbers == list(range(last - len(numbers) + 1, last + 1))
+            assert last - len(numbers) in {0, 3}
+            assert confirmed[-1] <= last == (life.stream.tracking.publisher_id("p") or 0)
+            assert [] == life.stream.files.reports
