@@ -83,7 +83,7 @@ class Controller(Protocol):
 
     @property
     def web_settings(self) -> dict[str, Any]:
-        """Return what pybroker-web is configured to do, by section, each with host and port: prometheus, management."""
+        """Return what pybroker-web is to do, by section (prometheus, management): host, port and more, or None."""
 
     @property
     def web_sessions(self) -> "WebSessions":

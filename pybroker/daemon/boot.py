@@ -110,9 +110,11 @@ def first_screen(config: Config, daemon: Daemon) -> Banner:
 
 def _web_addresses(config: Config) -> list[tuple[str, str]]:
     """Return where pybroker-web answers, for a browser on this machine; nothing for a port of its choice."""
-    if not config.web:
+    if not config.has_web:
         return []
-    found = [("metrics", "http", config.prometheus_host, config.prometheus_port, "metrics")]
+    found = []
+    if config.prometheus:
+        found.append(("metrics", "http", config.prometheus_host, config.prometheus_port, "metrics"))
     if (management := config.management) is not None:
         found.insert(0, ("web interface", "http", management.host, management.port, ""))
         if management.tls is not None:

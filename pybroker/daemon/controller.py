@@ -60,9 +60,9 @@ class DaemonController:
     def web_settings(self) -> dict[str, Any]:
         """Return what pybroker-web is configured to do, by section."""
         config = self._daemon.config
-        prometheus = {"host": config.prometheus_host, "port": config.prometheus_port}
+        place = {"host": config.prometheus_host, "port": config.prometheus_port}
         return {
-            "prometheus": {**prometheus, "series_max": config.prometheus_series_max},
+            "prometheus": {**place, "series_max": config.prometheus_series_max} if config.prometheus else None,
             "management": None if config.management is None else config.management.document(),
             "access_log": self._access_log,
         }

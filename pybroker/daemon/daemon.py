@@ -92,7 +92,7 @@ class Daemon:
         self.controller = DaemonController(self)
         self.control = ControlServer(self.broker, config.control_socket, self.controller, turn.spare.pause)
         self.web: Web | None = None
-        if config.web:
+        if config.has_web:
             # As a unit of systemd it has a unit of its own.
             child = not notifier.active
             self.web = Web(self.broker, self.controller, config.control_socket, turn.spare.pause, child=child)

@@ -60,14 +60,16 @@ def command(path: str | None, node: str | None, *, until_eof: bool) -> None:
 
 
 def _serve(node: Node, *, told_to_node: bool) -> None:
-    """Serve metrics, and the HTTP API if there is to be one; what is told goes to the node's log or is the log."""
+    """Serve metrics and the HTTP API, as far as they are wanted; what is told goes to the node's log or is the log."""
     metrics, management, form = _settings(node)
     # The node gives each line the form of its log.
     forms = {"text": JSON} if told_to_node else {}
     requests = AccessLog(_tell, forms.get(form, form))
     gevent.spawn(_follow, node, requests, forms)
-    metrics_server = Server((metrics.host, metrics.port), MetricsApplication(node, metrics.series_max), requests)
-    served = [gevent.spawn(_listen, metrics_server, "metrics")]
+    served = []
+    if metrics is not None:
+        metrics_server = Server((metrics.host, metrics.port), MetricsApplication(node, metrics.series_max), requests)
+        served.append(gevent.spawn(_listen, metrics_server, "metrics"))
     if management is not None:
         samples = Samples(node)
         gevent.spawn(samples.run)
@@ -76,6 +78,8 @@ def _serve(node: Node, *, told_to_node: bool) -> None:
         served.append(gevent.spawn(_listen, plain, INTERFACE))
         if management.tls is not None:
             served.append(gevent.spawn(_listen_over_tls, management, application, requests))
+    if not served:
+        _tell("neither metrics nor the HTTP API are enabled: there is nothing to serve")
     gevent.joinall(served, raise_error=True)
 
 

@@ -28,18 +28,18 @@ class Management(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """All of them; without `management` there is no HTTP API, without `access_log`, text or json, no access log."""
+    """All of them; what is None is not served. Without `access_log`, text or json, there is no access log."""
 
-    metrics: Metrics
+    metrics: Metrics | None
     management: Management | None
     access_log: str
 
     @classmethod
     def of(cls, document: Any) -> "Settings":
         """Return the settings that web_settings answers with."""
-        management = document["management"]
+        metrics, management = document["prometheus"], document["management"]
         return cls(
-            Metrics(**document["prometheus"]),
+            None if metrics is None else Metrics(**metrics),
             None if management is None else Management(**management | {"origins": tuple(management["origins"])}),
             document["access_log"],
         )

@@ -121,5 +121,10 @@ def test_the_screen_says_where_pybroker_web_answers():
     assert boot._web_addresses(config) == [("metrics", "http://localhost:15692/metrics")]
     config.prometheus_port = 0
     assert boot._web_addresses(config) == []
+    config.prometheus_port, config.prometheus = 15_692, False
+    assert boot._web_addresses(config) == []
+    assert not config.has_web
+    config.prometheus = True
+    assert config.has_web
     config.web = False
     assert boot._web_addresses(config) == []

@@ -35,6 +35,16 @@ def test_it_runs_where_no_priority_may_be_changed(folder):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_nothing_is_served_that_is_not_enabled(monkeypatch, capfd):
+    class Node:
+        def ask(self, _command):
+            return {"prometheus": None, "management": None, "access_log": ""}
+
+    monkeypatch.setattr(main, "_listen", None)
+    main._serve(Node(), told_to_node=True)
+    assert "there is nothing to serve" in capfd.readouterr().err
+
+
 def test_nothing_but_https_waits_for_a_certificate(monkeypatch):
     class Node:
         def ask(self, _command):

@@ -66,8 +66,9 @@ class Config:
     telemetry_interval_ms: int = 10_000
     telemetry_retention_days: int = 7
     telemetry_streams: bool = False
-    web: bool = True  # whether there is a pybroker-web
+    web: bool = True
     management: ManagementOptions | None = field(default_factory=lambda: management_options.gather({})[0])
+    prometheus: bool = True
     prometheus_host: str = "127.0.0.1"
     prometheus_port: int = 15_692
     prometheus_series_max: int = 500_000
@@ -77,6 +78,11 @@ class Config:
     assignments: tuple[Assignment, ...] = ()  # what was given, for environment to show
     overridden: tuple[Assignment, ...] = ()  # what a later file or an option has replaced
     warnings: list[str] = field(default_factory=list)  # what is odd about it, for the log
+
+    @property
+    def has_web(self) -> bool:
+        """Tell whether there is a pybroker-web: it is wanted, and has something to serve."""
+        return self.web and (self.prometheus or self.management is not None)
 
     def name_node(self, name: str) -> None:
         """Take the node's name, and with it every place that was left to the default."""

@@ -184,6 +184,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "log.journald.level": Key("info", values.one_of(LOG_LEVELS), ".journald_level", RELOAD),
     "web.enabled": Key("true", values.boolean, ".web", RESTART),
     **{name: Key(default, parse, "", RESTART) for name, (default, parse) in management_options.KEYS.items()},
+    "prometheus.enabled": Key("true", values.boolean, ".prometheus", RESTART),
     "prometheus.tcp.ip": Key("127.0.0.1", values.text_value, ".prometheus_host", RESTART),
     "prometheus.tcp.port": Key("15692", values.whole_number(0, 65_535), ".prometheus_port", RESTART),
     "prometheus.series_max": Key("500000", values.whole_number(1_000, 100_000_000), ".prometheus_series_max", RESTART),

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.wrappers import Response
 
-from pybroker.control.access import MANAGEMENT
-from pybroker.http.errors import bad_request
+from pybroker.control.access import ADMITTED, MANAGEMENT
+from pybroker.http.errors import bad_request, not_authorised
 from pybroker.http.logins import cookie_name
 from pybroker.http.route import NO_LOGIN, Reply, Route
 
@@ -28,6 +28,10 @@ def _begin(call: "Call") -> Reply:
     if not isinstance(name, str) or not isinstance(password, str):
         raise bad_request("username and password are needed, both text")
     identity = call.logins.begin(call.request, name, password)
+    tags, text = ADMITTED[MANAGEMENT]
+    if tags.isdisjoint(identity.tags):
+        call.logins.end(identity)
+        raise not_authorised(text)
     return Reply(200, _document(identity), {"Set-Cookie": _cookie(call, identity.handle)})
 
 

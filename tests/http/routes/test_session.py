@@ -49,6 +49,13 @@ def test_changes_need_the_token(api, token, given):
     assert api.get(PATH, None)
 
 
+def test_who_may_not_come_in_has_no_session(api, world):
+    world.broker.users.add("bare", "secret")
+    response = api.request("POST", PATH, None, json={"username": "bare", "password": "secret"})
+    assert (response.status_code, response.get_json()["reason"]) == (401, "Not management user")
+    assert "Set-Cookie" not in response.headers
+
+
 def test_the_end(api, token):
     response = api.request("DELETE", PATH, None, headers={"X-CSRF-Token": token})
     assert response.status_code == 204
