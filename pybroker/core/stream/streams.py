@@ -188,6 +188,7 @@ class Streams:
         self._gathering.pop(stream, None)
         self.uncommitted.pop(stream, None)
         self.shared_reads.forget(stream)
+        self.conversion.forget(stream)
         # Once only, though its files may have been made since.
         self._leaving.setdefault(stream, self._broker.definitions.commit_position)
         self.definitions_completed()

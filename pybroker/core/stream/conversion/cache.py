@@ -1,5 +1,6 @@
 """Cache: what was converted, for the other readers of the same messages; what was used least recently goes."""
 
+from collections import Counter
 from typing import Any, Final
 
 # Of all streams.
@@ -14,10 +15,11 @@ Key = tuple[str, int, int]
 class Cache:
     """`octets` counts what its values take."""
 
-    __slots__ = ("_values", "octets")
+    __slots__ = ("_counts", "_values", "octets")
 
     def __init__(self) -> None:
         self._values: dict[Key, tuple[Any, int]] = {}  # the one that was used last is the last one
+        self._counts: Counter[int] = Counter()  # of values, by stream
         self.octets = 0
 
     def __len__(self) -> int:
@@ -31,14 +33,28 @@ class Cache:
         self._values[key] = found
         return found[0]
 
+    def forget(self, stream_id: int) -> None:
+        """Let all go that was made of a stream's messages: it is deleted."""
+        if stream_id in self._counts:
+            for key in [key for key in self._values if key[1] == stream_id]:
+                self._drop(key)
+
     def put(self, key: Key, value: Any, octets: int) -> None:
         """Keep a value of about so many octets, unless it is larger than all may be."""
         octets += VALUE_OCTETS
         if octets > CACHE_OCTETS_MAX:
             return
-        before = self._values.pop(key, None)
-        self.octets += octets - (before[1] if before is not None else 0)
+        if key in self._values:
+            self._drop(key)
         self._values[key] = value, octets
+        self._counts[key[1]] += 1
+        self.octets += octets
         while self.octets > CACHE_OCTETS_MAX:
-            oldest = next(iter(self._values))
-            self.octets -= self._values.pop(oldest)[1]
+            self._drop(next(iter(self._values)))
+
+    def _drop(self, key: Key) -> None:
+        self.octets -= self._values.pop(key)[1]
+        stream_id = key[1]
+        self._counts[stream_id] -= 1
+        if not self._counts[stream_id]:
+            del self._counts[stream_id]

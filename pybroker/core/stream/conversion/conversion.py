@@ -57,6 +57,10 @@ class Conversion:
 
     # -- entries as contents -------------------------------------------------------------------------------------------
 
+    def forget(self, stream: "StreamFacts") -> None:
+        """Let all go that was made of a stream's messages: it is deleted."""
+        self._cache.forget(stream.id)
+
     def contents(self, stream: "StreamFacts", run: EntriesRun, offset: int) -> Part:
         """Return the part of a chunk that has a message."""
         begin, stop, data = self._place(stream, "parts", run.first_seq, run.data, offset)

@@ -30,3 +30,12 @@ def test_a_value_that_is_too_large_is_not_kept():
     cache = Cache()
     cache.put(key(1), "a", CACHE_OCTETS_MAX)
     assert (len(cache), cache.octets) == (0, 0)
+
+
+def test_a_deleted_stream_is_forgotten():
+    cache = Cache()
+    for kind, stream_id in (("a", 1), ("a", 2), ("b", 1)):
+        cache.put((kind, stream_id, 0), kind, 5)
+    cache.forget(1)
+    cache.forget(1)
+    assert (len(cache), cache.octets, cache.get(("a", 2, 0))) == (1, VALUE_OCTETS + 5, "a")
