@@ -6,13 +6,14 @@ from pybroker.core.auth import permissions
 from pybroker.core.auth.permissions import READ, WRITE
 from pybroker.core.stream.stream import Stream
 from pybroker.errors import PreconditionFailed
-from pybroker.stream.refused import Refused
+from pybroker.stream.refused import Refused, Unready
 from pybroker.wire.stream.codes import Code
 
 if TYPE_CHECKING:
+    from pybroker.core.stream.tracking import Tracking
     from pybroker.stream.session import StreamSession
 
-# Of streams, exchanges and routing keys: a shortstr (AMQP §4.2.5.3).
+# Of streams, exchanges and routing keys: a shortstr (AMQP §4.2.5.3). Of publishers and consumers as well.
 NAME_OCTETS_MAX: Final = 255
 
 
@@ -59,3 +60,13 @@ def stream_of(session: "StreamSession", name: str, permission: str) -> Stream:
     if stream is None:
         raise Refused(Code.STREAM_DOES_NOT_EXIST)
     return stream
+
+
+def tracking_of(stream: Stream) -> "Tracking":
+    """Return the tracking of a stream. Raises Unready: it is being read back since a start, and the request waits."""
+    tracking = stream.tracking
+    if not tracking.is_ready:
+        unready = Unready()
+        tracking.when_ready(unready.resume)
+        raise unready
+    return tracking

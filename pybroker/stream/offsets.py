@@ -4,10 +4,8 @@ from typing import TYPE_CHECKING
 
 from pybroker.core.auth.permissions import READ
 from pybroker.offset_spec import OffsetSpec
-from pybroker.stream.access import find_stream, may, stream_of
-from pybroker.stream.publishers import REFERENCE_OCTETS_MAX
+from pybroker.stream.access import NAME_OCTETS_MAX, find_stream, may, stream_of, tracking_of
 from pybroker.stream.refused import Refused, refusal
-from pybroker.stream.tracking import ready
 from pybroker.wire.stream.codes import Code, OffsetType
 from pybroker.wire.stream.frame import response
 
@@ -37,10 +35,10 @@ def store_offset(session: "StreamSession", command: "commands.StoreOffset") -> N
         why = "there is no such stream"
     elif not command.reference:
         why = "the name is empty"
-    elif len(command.reference.encode()) > REFERENCE_OCTETS_MAX:
-        why = f"the name has more than {REFERENCE_OCTETS_MAX} octets"
+    elif len(command.reference.encode()) > NAME_OCTETS_MAX:
+        why = f"the name has more than {NAME_OCTETS_MAX} octets"
     else:
-        ready(stream).store_offset(command.reference, command.offset)
+        tracking_of(stream).store_offset(command.reference, command.offset)
         return
     what = f"offset {command.offset} of {command.reference!r:.300} in stream {command.stream!r:.300}"
     session.broker.warn("stream.offset_not_stored", f"offset {session.id}", f"cannot store {what}: {why}", session)
@@ -49,7 +47,7 @@ def store_offset(session: "StreamSession", command: "commands.StoreOffset") -> N
 def query_offset(session: "StreamSession", command: "commands.QueryOffset") -> None:
     """Answer with the offset that is kept under a name."""
     stream = stream_of(session, command.stream, READ)
-    offset = ready(stream).offset(command.reference)
+    offset = tracking_of(stream).offset(command.reference)
     if offset is None:
         raise Refused(Code.NO_OFFSET)
     session.channel.reply(response(command.key, command.correlation_id, Code.OK, offset.to_bytes(8)))

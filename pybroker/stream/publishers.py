@@ -1,12 +1,11 @@
 """Publishers: their ids on a connection, and the names by which their messages are known when they come again."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pybroker.core.auth.permissions import READ, WRITE
 from pybroker.errors import PreconditionFailed
-from pybroker.stream.access import check, stream_of
+from pybroker.stream.access import NAME_OCTETS_MAX, check, stream_of, tracking_of
 from pybroker.stream.refused import Refused
-from pybroker.stream.tracking import ready
 from pybroker.wire.stream.codes import Code
 from pybroker.wire.stream.frame import response
 
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
     from pybroker.core.stream.stream import Stream
     from pybroker.stream.session import StreamSession
     from pybroker.wire.stream import commands
-
-# Of a publisher's or a consumer's name.
-REFERENCE_OCTETS_MAX: Final = 255
 
 
 class Publisher:
@@ -58,8 +54,8 @@ class Publisher:
 
 def check_reference(name: str) -> None:
     """Refuse the name of a publisher or a consumer that is too long. Raises PreconditionFailed, which is code 17."""
-    if len(name.encode()) > REFERENCE_OCTETS_MAX:
-        raise PreconditionFailed(f"the name has more than {REFERENCE_OCTETS_MAX} octets: {name:.300}")
+    if len(name.encode()) > NAME_OCTETS_MAX:
+        raise PreconditionFailed(f"the name has more than {NAME_OCTETS_MAX} octets: {name:.300}")
 
 
 def declare_publisher(session: "StreamSession", command: "commands.DeclarePublisher") -> None:
@@ -76,7 +72,7 @@ def declare_publisher(session: "StreamSession", command: "commands.DeclarePublis
         raise PreconditionFailed(f"the connection has {there}, already")
     stream = stream_of(session, command.stream, WRITE)
     if name:
-        ready(stream)
+        tracking_of(stream)
     session.channel.add_publisher(Publisher(session, command.publisher_id, name, stream))
     session.channel.reply(response(command.key, command.correlation_id, Code.OK))
 
@@ -93,5 +89,5 @@ def delete_publisher(session: "StreamSession", command: "commands.DeletePublishe
 def query_publisher_sequence(session: "StreamSession", command: "commands.QueryPublisherSequence") -> None:
     """Answer with the last publishing id of a name; 0 if it is not known."""
     stream = stream_of(session, command.stream, READ)
-    sequence = ready(stream).publisher_id(command.reference) or 0
+    sequence = tracking_of(stream).publisher_id(command.reference) or 0
     session.channel.reply(response(command.key, command.correlation_id, Code.OK, sequence.to_bytes(8)))

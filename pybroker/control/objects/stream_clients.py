@@ -9,7 +9,6 @@ from pybroker.control.objects.kind import Key, Kind, View, plain
 from pybroker.listing import as_they_were
 
 if TYPE_CHECKING:
-    from pybroker.core.channel.consumer import Consumer
     from pybroker.core.stream.stream import Stream
 
     # Publishers or consumers of a stream.
@@ -61,17 +60,6 @@ def _name(stream: Any) -> dict[str, str]:
     return {"name": stream.name, "vhost": stream.vhost.name}
 
 
-def _offset(consumer: "Consumer") -> int:
-    """Return the offset of the last message that it was sent; 0 before the first."""
-    reader = consumer.queue.readers.get(consumer)  # type: ignore[attr-defined]  # of a stream
-    return 0 if reader is None or reader.next_offset is None else max(0, reader.next_offset - 1)
-
-
-def _lag(consumer: "Consumer") -> int:
-    reader = consumer.queue.readers.get(consumer)  # type: ignore[attr-defined]  # of a stream
-    return 0 if reader is None else reader.lag
-
-
 def _kind(clients_of: "Of", session_of: Callable[[Any], Any], readers: dict[str, Callable[[Any], Any]]) -> Kind:
     details = {"connection_details": lambda client: _details(session_of(client))}
     return Kind(partial(_find, clients_of, session_of), readers | details, partial(_get, clients_of, session_of))
@@ -97,8 +85,8 @@ CONSUMERS: Final = _kind(
         "subscription_id": lambda c: c.id,
         "credits": lambda c: c.chunks,
         "consumed": lambda c: c.delivered,
-        "offset": _offset,
-        "offset_lag": _lag,
+        "offset": lambda c: c.queue.last_offset_of(c) or 0,
+        "offset_lag": lambda c: c.queue.lag_of(c) or 0,
         "properties": plain(lambda c: c.arguments),
     },
 )

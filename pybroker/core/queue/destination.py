@@ -40,12 +40,14 @@ class Destination:
     """`id` is what the `log` calls it, never used twice; persistent messages of a `durable` one are kept there.
 
     It is `awake` while it stands in the turn's line. `republishes` tells that it publishes its messages on, so that
-    nobody reads them there, `retains` that messages stay when they are read.
+    nobody reads them there, `retains` that messages stay when they are read,
+    `has_files` that it has a folder of its own.
     """
 
     kind: ClassVar[str] = ""
     republishes: ClassVar[bool] = False
     retains: ClassVar[bool] = False
+    has_files: bool = False
 
     __slots__ = ("awake", "bounded", "deleted", "durable", "id", "log", "name", "one_by_one", "paused", "vhost")
 
@@ -112,13 +114,8 @@ class Destination:
         """Return what it has in the log beside its messages."""
         return ()
 
-    @property
-    def has_files(self) -> bool:
-        """Tell whether it has a folder of its own."""
-        return False
-
     def note_files(self) -> None:
-        """Note that it has: a start that does not find them tells of the loss."""
+        """Note that it has a folder of its own: a start that does not find it tells of the loss."""
 
     def discard(self) -> None:
         """Learn that it is deleted, and its row gone."""

@@ -61,10 +61,10 @@ class Stream(StreamFacts):
 
     __slots__ = (
         "_chunks_seen",
-        "_has_files",
         "_uncommitted",
         "end_offset",
         "files",
+        "has_files",
         "next_offset",
         "pieces",
         "publishers",
@@ -79,7 +79,7 @@ class Stream(StreamFacts):
         self.readers: dict[Consumer, Reader] = {}
         self.publishers: dict[Publisher, None] = {}  # of the stream protocol, who are told when it is deleted
         self.files: ChunkLog = MemoryStreamLog()
-        self._has_files = False
+        self.has_files = False
         self._chunks_seen = False  # a reader takes pieces as chunks, which never change
         self.next_offset = self.end_offset = self.recovered_offset = 0
         # Commit positions, ascending, and where what is committed with each of them ends.
@@ -96,14 +96,9 @@ class Stream(StreamFacts):
         """Return what it has in the log beside its messages."""
         return (self.tracking,)
 
-    @property
-    def has_files(self) -> bool:
-        """Tell whether it has a folder of its own."""
-        return self._has_files
-
     def note_files(self) -> None:
         """Note that it has: a start that does not find them tells of the loss."""
-        self._has_files = True
+        self.has_files = True
 
     def use_files(self, files: "ChunkLog") -> None:
         """Keep messages in these files from now on: called before anything comes, or with files that are empty."""
@@ -221,6 +216,16 @@ class Stream(StreamFacts):
             self.streams.count_readers(-1)
             self.pieces.seal()
             self._chunks_seen = any(each.takes_chunks for each in self.readers)
+
+    def last_offset_of(self, consumer: "Consumer") -> int | None:
+        """Return the offset of the last message that a consumer was sent, 0 before the first; None: it has no place."""
+        reader = self.readers.get(consumer)
+        return None if reader is None or reader.next_offset is None else max(0, reader.next_offset - 1)
+
+    def lag_of(self, consumer: "Consumer") -> int | None:
+        """Return how many messages a consumer has still to get; None: it has no place."""
+        reader = self.readers.get(consumer)
+        return None if reader is None else reader.lag
 
     def wake_readers(self) -> None:
         """Have consumers served at the end of this turn, if there are any."""

@@ -26,14 +26,8 @@ def run(node: Node, args: Args) -> "Iterable[Consumer]":
         yield from [consumer for consumer in stream.consumers if consumer.takes_chunks]
 
 
-def _last(subscription: Any) -> Any:
-    reader = subscription.queue.readers.get(subscription)
-    return "" if reader is None or reader.next_offset is None else max(0, reader.next_offset - 1)
-
-
-def _lag(subscription: Any) -> Any:
-    reader = subscription.queue.readers.get(subscription)
-    return "" if reader is None else reader.lag
+def _shown(number: int | None) -> int | str:
+    return "" if number is None else number
 
 
 def _status(subscription: Any) -> str:
@@ -50,8 +44,12 @@ COLUMNS = (
     Column("subscription_id", lambda s: s.id, "its number on this connection"),
     Column("stream", lambda s: s.queue.name, "stream it reads"),
     Column("messages_consumed", lambda s: s.delivered, "messages that it was sent"),
-    Column("offset", _last, "offset of the last message that it was sent; empty if it waits for its turn in a group"),
-    Column("offset_lag", _lag, "messages that it has still to get"),
+    Column(
+        "offset",
+        lambda s: _shown(s.queue.last_offset_of(s)),
+        "offset of the last message that it was sent; empty if it waits for its turn in a group",
+    ),
+    Column("offset_lag", lambda s: _shown(s.queue.lag_of(s)), "messages that it has still to get"),
     Column("credits", lambda s: s.chunks, "chunks that it asked for and has still to get"),
     Column("active", lambda s: s.active, "whether it receives messages"),
     Column("activity_status", _status, "up, single_active, waiting for its turn in a group, or paused"),
