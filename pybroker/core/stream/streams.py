@@ -249,9 +249,13 @@ class Streams:
 
     def _moved(self, stream: "Stream", pieces: "list[Piece]", error: "BaseException | None") -> None:
         self._moving.pop(stream, None)
-        if error is None and not stream.deleted:
-            self._count_moved(stream, pieces)
-        if self.straight.move_ended(stream) or stream.deleted:
+        try:
+            if error is None and not stream.deleted:
+                self._count_moved(stream, pieces)
+        finally:
+            # A batch of the log may wait for this.
+            begun = self.straight.move_ended(stream)
+        if begun or stream.deleted:
             return
         if error is not None:
             self._write_late(stream, error)

@@ -34,7 +34,7 @@ BEFORE_OCTETS_MAX: Final = 4_194_304
 
 
 class Write:
-    """One of a stream: `pieces` are on disk, once it is `done`, and committed with `position`; `seq` is its last."""
+    """One write into the files of a stream: of `pieces`, which are committed with `position`; `seq` is its last one."""
 
     __slots__ = ("pieces", "position", "seq", "stream")
 
@@ -90,10 +90,12 @@ class Straight:
         write = self._waiting.pop(stream, None)
         if write is None:
             return False
-        if self._begin(write):
-            return True
-        self._end(write)
-        return False
+        # If it breaks off nobody knows whether the batch may go on.
+        with stream.log.together():
+            begun = self._begin(write)
+        if not begun:
+            self._end(write)
+        return begun
 
     def _begin(self, write: Write) -> bool:
         """Have all of a stream written that has not moved, if that can be; tell whether it can."""
@@ -123,11 +125,11 @@ class Straight:
     def _written(self, write: Write, error: BaseException | None) -> None:
         assert self._batch is not None
         stream, builder = write.stream, self._batch[0]
-        if error is not None:
-            self._streams.end_writing(stream, error, [])
-        else:
-            # All of it or none: the batch must not be committed without them, and without the mark.
-            with stream.log.together():
+        # All of it or none: the batch must not be committed without the entries, and without the mark.
+        with stream.log.together():
+            if error is not None:
+                self._streams.end_writing(stream, error, [])
+            else:
                 builder.withdraw_entries(stream.id)
                 stream.tracking.mark(builder, write.pieces[-1].stop, write.seq)
                 for piece in write.pieces:

@@ -195,3 +195,18 @@ def test_a_batch_does_not_wait_for_many_others_that_move(world, stream, log):
     assert close(world) == (False, [])
     others[0].files.answer()
     assert close(world) == (True, [])
+
+
+def test_a_bug_behind_a_move_ends_the_log(world, stream, log, monkeypatch):
+    failed = []
+    monkeypatch.setattr(log, "fail", failed.append, raising=False)
+    publish(stream, 1_000)
+    stream.pieces.seal()
+    world.broker.streams.log_completed(1)
+    world.broker.streams.move(stream)
+    publish(stream, OCTETS_MIN)
+    assert close(world) == (True, [])
+    monkeypatch.setattr(Files, "write_straight", None)
+    with pytest.raises(TypeError):
+        stream.files.answer()
+    assert len(failed) == 1
