@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.amqp.channel import PUBLISH, AmqpChannel
 from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
+from pybroker.amqp.numbered_commit import UnreadyError
 from pybroker.amqp.publishing import WORK_MAX, publish_event, share
 from pybroker.amqp.states import END, HEADER, RUNNING, accepts, after
 from pybroker.core.auth.quota import check_channel
@@ -126,6 +127,9 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
             break
         except WithheldError as error:
             session.withhold(error.cause)
+            break
+        except UnreadyError as error:
+            error.have_wait(session)
             break
         except AmqpError as error:
             session.fail(error)

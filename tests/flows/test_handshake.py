@@ -15,6 +15,7 @@ SERVER_CAPABILITIES = {
     "authentication_failure_close",
     "per_consumer_qos",
     "direct_reply_to",
+    "pybroker.transaction_sequence",
 }
 
 

@@ -38,6 +38,7 @@ CAPABILITIES: Final = (
     "authentication_failure_close",
     "per_consumer_qos",
     "direct_reply_to",
+    "pybroker.transaction_sequence",
 )
 # AMQP §4.2.3: every peer must accept frames of this size.
 FRAME_OCTETS_MIN: Final = 4_096

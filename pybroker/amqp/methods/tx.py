@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from pamqp import commands
 
+from pybroker.amqp import numbered_commit
 from pybroker.amqp.publishing import commit_publish
 from pybroker.core.channel.receipt import Receipt
 from pybroker.core.channel.transaction import Transaction
@@ -27,18 +28,26 @@ def tx_select(channel: "AmqpChannel", _method: commands.Tx.Select) -> None:
 def tx_commit(channel: "AmqpChannel", _method: commands.Tx.Commit) -> None:
     """Enqueue and settle what the transaction gathered. Raises PreconditionFailed (406) without one [tx.commit].
 
-    A paused queue among its targets refuses it with 406 as well, or has it wait by WithheldError.
+    A paused queue among its targets refuses it with 406 as well, or has it wait by WithheldError. Publishes
+    that are numbered, and that the streams have, are not enqueued again; UnreadyError has it wait until that is known.
     """
     transaction = _transaction(channel)
+    streams = numbered_commit.streams_of(transaction)
     if channel.publisher.vhost.paused:
         pause.check_commit([queue for _, _, queues in transaction.publishes for queue in queues])
     channel.transaction = Transaction()
     log = channel.session.broker.log
     receipt = Receipt()
+    number = transaction.sequence
+    if number is not None and numbered_commit.is_known(number, streams, receipt):
+        transaction.publishes.clear()
+        number = None
     # One call, so one batch of the log: after a crash there is all of it or nothing.
     with log.together():
         for route, contents, queues in transaction.publishes:
             receipt.join(commit_publish(channel, route, contents, queues))
+        if number is not None:
+            numbered_commit.note(number, streams)
         for what, batches in transaction.acks:
             if what == "ack":
                 channel.settle(batches)

@@ -6,13 +6,14 @@ from pybroker.core.channel.transaction import TX_OCTETS_MAX, Transaction
 from pybroker.core.routing.publish import Contents, Route, names_of
 from pybroker.errors import PreconditionFailed
 from pybroker.run import PLAIN_ATTRIBUTES
+from tests.contents import content
 from tests.readers import Bench, seqs
 
 ROUTE = Route(1, names_of("", "q"), mandatory=False, immediate=False)
 
 
 def contents(octets: int) -> Contents:
-    return Contents(PLAIN_ATTRIBUTES, [b""], octets, 0, 0)
+    return Contents(PLAIN_ATTRIBUTES, [content()], octets, 0, 0)
 
 
 def test_publishes_are_kept_in_order():
