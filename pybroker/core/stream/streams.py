@@ -282,6 +282,11 @@ class Streams:
         """Return the streams into whose files messages are just being moved: that comes to an end soon."""
         return {stream for stream, is_written in self._moving.items() if is_written}
 
+    @property
+    def busy(self) -> "set[Stream]":
+        """Return the streams with whose files something is done."""
+        return set(self._moving)
+
     def may_write(self, stream: "Stream") -> bool:
         """Tell whether nothing is done with the files of a stream."""
         return stream not in self._moving

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 OCTETS_MIN: Final = 131_072
 # In one batch: the streams are synced one after the other, and the batch waits for them.
 STREAMS_MAX: Final = 4
-# Of other streams: they come first, in the same thread, and the batch would wait for all of them.
-MOVES_MAX: Final = 2
+# Other streams that move, or are being made: they come first, in the same thread, and the batch would wait for all.
+OTHERS_MAX: Final = 2
 # Left from before, which has not moved: a batch does not wait for more of it.
 BEFORE_OCTETS_MAX: Final = 4_194_304
 
@@ -71,7 +71,7 @@ class Straight:
         sizes = {stream: stream.pieces.octets_of(position) for stream in self._streams.uncommitted}
         large = sorted((each for each in sizes if sizes[each] >= OCTETS_MIN), key=sizes.__getitem__, reverse=True)
         large = large[:STREAMS_MAX]
-        if len(self._streams.appending.difference(large)) > MOVES_MAX:
+        if len(self._streams.busy.difference(large)) > OTHERS_MAX:
             return False
         self._batch = builder, done
         # Each has a seq now: above those of the batch's messages, below all others.

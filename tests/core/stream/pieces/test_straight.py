@@ -7,7 +7,7 @@ from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.stream.make import make_queue
 from pybroker.core.stream.pieces import straight
 from pybroker.core.stream.pieces.piece import Piece
-from pybroker.core.stream.pieces.straight import BEFORE_OCTETS_MAX, MOVES_MAX, OCTETS_MIN, STREAMS_MAX
+from pybroker.core.stream.pieces.straight import BEFORE_OCTETS_MAX, OCTETS_MIN, OTHERS_MAX, STREAMS_MAX
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.journal.batch_builder import BatchBuilder
 from pybroker.store.memory import MemoryLog
@@ -185,7 +185,7 @@ def test_nothing_goes_straight_before_all_of_a_start_is_read_back(world, stream,
 
 
 def test_a_batch_does_not_wait_for_many_others_that_move(world, stream, log):
-    others = [make(world, f"o{number}") for number in range(MOVES_MAX + 1)]
+    others = [make(world, f"o{number}") for number in range(OTHERS_MAX + 1)]
     for other in others:
         publish(other, 1_000)
     world.broker.streams.log_completed(1)
@@ -210,3 +210,12 @@ def test_a_bug_behind_a_move_ends_the_log(world, stream, log, monkeypatch):
     with pytest.raises(TypeError):
         stream.files.answer()
     assert len(failed) == 1
+
+
+def test_a_batch_does_not_wait_for_many_streams_that_are_being_made(world, stream, log):
+    opening = []
+    world.broker.streams.open_files = lambda stream_id, done: opening.append(done)
+    for number in range(OTHERS_MAX + 1):
+        make(world, f"n{number}")
+    publish(stream, OCTETS_MIN)
+    assert close(world) == (False, [])
