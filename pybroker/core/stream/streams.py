@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # A stream's messages move when they have so many octets, or all streams' together, or after so long.
 STREAM_OCTETS: Final = 262_144
-NODE_OCTETS: Final = 12_582_912
+NODE_OCTETS: Final = 10_485_760
 # While all have so many, those of each become fewer and fuller pieces.
 MERGE_OCTETS: Final = 3_145_728
 MOVE_MS: Final = 60_000
