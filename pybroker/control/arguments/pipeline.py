@@ -34,6 +34,22 @@ RemoteArg = Annotated[
     str | None, Arg("Spark Connect server with access to the same folders: sc://host:15002", "--remote", "url")
 ]
 
+StreamArg = Annotated[str | None, Arg("stream to read", "--stream", "stream", names="queue")]
+SuperStreamArg = Annotated[
+    str | None, Arg("super stream, all partitions of which are read", "--super-stream", "stream", names="exchange")
+]
+StreamPortArg = Annotated[
+    int | None, Arg("port of the stream protocol; default: 5552, or 5551 with TLS", "--stream-port", "port")
+]
+HostArg = Annotated[str | None, Arg("host of the broker; default: localhost", "--host", "host")]
+UserArg = Annotated[str | None, Arg("user; default: guest", "--username", "user", names="user")]
+PasswordFileArg = Annotated[str | None, Arg("file with the password", "--password-file", "file", names="file")]
+UriFileArg = Annotated[
+    str | None,
+    Arg("file with amqps://user:password@host/vhost, instead of these options", "--uri-file", "file", names="file"),
+]
+CONNECTION: Final = ("stream", "super_stream", "stream_port", "host", "port", "username", "password_file", "uri_file")
+
 
 class ReportArgs(NamedTuple):
     """How to show a report, and when it is bad news."""
@@ -71,6 +87,15 @@ class ReportArgs(NamedTuple):
 def report(name: str, args: ReportArgs) -> dict[str, Any]:
     """Return which report is asked for, and the words that make it anew."""
     return {"report": name, "words": ["run", "ingest", "rollup", name, *options(args)]}
+
+
+def connection(args: Any) -> list[str]:
+    """Return the words that say what is read, and where."""
+    words = [] if args.uri_file is not None else ["--vhost", args.vhost]
+    for name in CONNECTION:
+        value = getattr(args, name, None)
+        words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
+    return words
 
 
 def options(args: Any) -> list[str]:

@@ -187,6 +187,7 @@ PLACES: Final = (
     "pipeline.pipeline_status",
     "pipeline.pipeline_doctor",
     "pipeline.pipeline_tap",
+    "pipeline.pipeline_search",
     "pipeline.pipeline_export",
     "pipeline.pipeline_package",
     "pipeline.pipeline_gc",

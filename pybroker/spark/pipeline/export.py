@@ -1,4 +1,4 @@
-"""export: messages of a queue are written to Parquet, by the connector's stream, before they are acknowledged.
+"""export by Spark: of a queue to Parquet, each message before it is acknowledged; of a stream to Delta or Iceberg.
 
 `_checkpoint` below the folder has the progress, `_spool` the messages that were read and are not written yet; the same
 command goes on from there. Other readers of the folder skip both, as Spark does with names that begin so.
@@ -25,7 +25,9 @@ ABSENT: Final = ("DATA_SOURCE_NOT_FOUND", "No module named 'pybroker'")
 
 def export(given: argparse.Namespace) -> dict[str, Any]:
     """Drain until it is ended, or what is there now. Raises FailureError."""
-    folder = given.to.absolute()
+    if given.queue is None:
+        return _export_stream(given)
+    folder = Path(given.to).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     with session.session(given.master, given.remote, folder / LOGS) as spark:
         rows = drain(spark, folder, source_options(given), available_now=given.available_now)
@@ -33,26 +35,51 @@ def export(given: argparse.Namespace) -> dict[str, Any]:
     return {"result": "ok", "rows": rows, "folder": str(folder), "message": message}
 
 
+def _export_stream(given: argparse.Namespace) -> dict[str, Any]:
+    name = given.stream or given.super_stream
+    options = {"stream" if given.stream else "superStream": name, "startingOffsets": "earliest"}
+    options |= source_options(given)
+    checkpoint = Path(given.checkpoint).absolute()
+    with session.session(given.master, given.remote, checkpoint / LOGS) as spark:
+        rows = follow(spark, options, given.format, given.to, checkpoint, available_now=given.available_now)
+    message = f"{rows} messages of {name} are in {given.to}"
+    return {"result": "ok", "rows": rows, "table": given.to, "message": message}
+
+
 def source_options(given: argparse.Namespace) -> dict[str, str]:
     """Return the connector's options."""
-    options = {"queue": given.queue, "includeProperties": "true"}
-    names = {"virtualHost": given.vhost, "host": given.host, "port": given.port, "username": given.username}
+    options = {"includeProperties": "true"}
+    names = {
+        "queue": given.queue,
+        "streamPort": given.stream_port,
+        "virtualHost": given.vhost,
+        "host": given.host,
+        "port": given.port,
+        "username": given.username,
+    }
     names |= {"passwordFile": given.password_file, "uriFile": given.uri_file}
     return options | {name: value for name, value in names.items() if value is not None}
 
 
 def drain(spark: "SparkSession", folder: Path, options: dict[str, str], *, available_now: bool) -> int:
     """Write what comes to Parquet; return how many rows that were. Raises FailureError."""
+    bounded = options | {"spoolLocation": str(folder / SPOOL), "maxMessagesPerTrigger": PORTION}
+    return follow(spark, bounded, "parquet", str(folder), folder / CHECKPOINT, available_now=available_now)
+
+
+def follow(
+    spark: "SparkSession", options: dict[str, str], kind: str, to: str, checkpoint: Path, *, available_now: bool
+) -> int:
+    """Write what comes to a folder, or a table, of a format; return how many rows that were. Raises FailureError."""
     from pyspark.errors import PySparkException  # noqa: PLC0415 - takes a moment
 
     if package.is_submitted():
         register(spark)
-    reader = spark.readStream.format("pybroker").options(**options)
-    reader = reader.option("spoolLocation", str(folder / SPOOL)).option("maxMessagesPerTrigger", PORTION)
     try:
-        writer = reader.load().writeStream.format("parquet").option("checkpointLocation", str(folder / CHECKPOINT))
-        query = (writer.trigger(availableNow=True) if available_now else writer).start(str(folder))
-        rows = _watch(query)
+        frame = spark.readStream.format("pybroker").options(**options).load()
+        writer = frame.writeStream.format(kind).option("checkpointLocation", str(checkpoint))
+        writer = writer.trigger(availableNow=True) if available_now else writer
+        rows = _watch(writer.toTable(to) if kind == "iceberg" else writer.start(to))
     except PySparkException as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
         why = next((line for line in reversed(lines) if "Error: " in line), lines[0] if lines else "no reason given")

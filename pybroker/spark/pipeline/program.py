@@ -46,12 +46,19 @@ def parser() -> argparse.ArgumentParser:
     verbs.add_parser("gc", parents=[places], help="remove what is too old or was left behind")
     package = verbs.add_parser("package", help="make a zip for spark-submit --py-files")
     package.add_argument("--output", type=Path, required=True)
-    export = verbs.add_parser("export", parents=[places, spark], help="messages of a queue to Parquet")
-    export.add_argument("--queue", required=True)
-    export.add_argument("--to", type=Path, required=True)
-    for name in ("vhost", "host", "port", "username", "password-file", "uri-file"):
+    reading = argparse.ArgumentParser(add_help=False)
+    for name in ("stream", "super-stream", "stream-port", "vhost", "host", "username", "password-file", "uri-file"):
+        reading.add_argument(f"--{name}")
+    export = verbs.add_parser("export", parents=[places, spark, reading], help="messages to Parquet")
+    for name in ("queue", "port", "format", "checkpoint"):
         export.add_argument(f"--{name}")
+    export.add_argument("--to", required=True)
     export.add_argument("--available-now", action="store_true")
+    search = verbs.add_parser("search", parents=[places, reading], help="messages of a stream by what is in them")
+    for name in ("key", "text", "correlation-id", "message-id", "since", "until"):
+        search.add_argument(f"--{name}")
+    search.add_argument("--header", action="append", default=[])
+    search.add_argument("--limit", type=int, default=100)
     return parser
 
 
@@ -100,10 +107,19 @@ def act(given: argparse.Namespace) -> dict[str, Any]:
             from pybroker.spark.pipeline import package  # noqa: PLC0415 - one of seven
 
             return package.make(given.output)
+        case "export" if given.queue is None and given.format is None:
+            from pybroker.spark.pipeline import stream_export  # noqa: PLC0415 - one of seven
+
+            return stream_export.export(given)
         case "export":
             from pybroker.spark.pipeline import export  # noqa: PLC0415 - one of seven
 
             return export.export(given)
+        case "search":
+            from pybroker.spark.pipeline import search  # noqa: PLC0415 - one of seven
+
+            begin, end = (read_time(each, now) if each else None for each in (given.since, given.until))
+            return search.search(given, begin, end)
         case _:
             from pybroker.spark.pipeline.tables import Warehouse  # noqa: PLC0415 - one of seven
 

@@ -44,7 +44,7 @@ def test_a_required_option_has_no_brackets_and_alternatives_have_parentheses():
         return usage.usage_line(commands.load(name)).partition(name)[2]
 
     assert line("pause_consumer").startswith(" <consumer_tag> --why <reason> [--queue <queue>]")
-    assert line("pipeline_export").startswith(" --queue <queue> --to <folder> [--vhost <vhost>]")
+    assert line("pipeline_export").startswith(" --to <folder> (--queue <queue> | --stream <stream> | --super-stream")
     assert line("move_messages").startswith(" <source> (--to <queue> | --to-exchange <exchange>) [--routing-key <key>]")
     assert line("publish").startswith(" (<body> | --file <file>) [--vhost <vhost>] (--queue <queue> | --exchange ")
 

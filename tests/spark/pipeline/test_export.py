@@ -6,6 +6,7 @@ import pytest
 
 from pybroker.spark.pipeline import export
 from pybroker.spark.pipeline.failure import FailureError
+from tests.spark.stream.conftest import stream_port
 
 
 class Query:
@@ -62,3 +63,18 @@ def test_an_option_that_makes_no_sense_is_a_sentence(spark, tmp_path):
     with pytest.raises(FailureError, match="port") as caught:
         export.drain(spark, tmp_path, {"port": "many", "queue": "q"}, available_now=True)
     assert "\n" not in caught.value.text
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_stream_goes_where_spark_writes(spark, broker, channel, name, tmp_path):
+    channel.queue_declare(name, durable=True, arguments={"x-queue-type": "stream"})
+    for number in range(3):
+        channel.publish_and_wait("", name, b"%d" % number)
+    options = {"host": broker.host, "streamPort": str(stream_port(broker)), "stream": name}
+    options["startingOffsets"] = "earliest"
+    for rows in (3, 0):
+        found = export.follow(spark, options, "orc", str(tmp_path / "out"), tmp_path / "c", available_now=True)
+        assert found == rows
+    assert spark.read.orc(str(tmp_path / "out")).count() == 3
+    channel.queue_delete(name)

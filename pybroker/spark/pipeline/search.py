@@ -1,0 +1,210 @@
+"""search: messages of a stream, or of all partitions of a super stream, by what is in them. It needs no Java.
+
+A stream that taps an exchange keeps what was published there: the search shows which way a message went.
+"""
+
+import argparse
+import base64
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pybroker.client.errors import ClientError
+from pybroker.errors import AmqpError
+from pybroker.spark.parse.headers import header_maps
+from pybroker.spark.pipeline.failure import UNAVAILABLE, USAGE, FailureError
+from pybroker.spark.pipeline.stream_export import stream_options
+from pybroker.spark.stream.link import Ends, Link, at, since
+from pybroker.spark.stream_source.streams import Streams, link_to
+from pybroker.wire.amqp10.to_content import parts_of
+from pybroker.wire.properties import Properties, decode_properties
+
+if TYPE_CHECKING:
+    from pybroker.spark.stream.chunk import Chunk
+    from pybroker.spark.stream_source.options import StreamOptions
+    from pybroker.wire.amqp10.front import Front
+
+# Of a body, in the table.
+SHOWN_CHARACTERS: Final = 60
+_ID_FIELDS: Final = ("message_id", "correlation_id")
+_SHOWN: Final = ("content_type", "message_id", "correlation_id", "reply_to", "type", "user_id", "app_id")
+
+
+class Wanted(NamedTuple):
+    """Properties of messages that are searched for, all of them. Nothing is asked by one that is empty, or None."""
+
+    key: tuple[str, ...]
+    headers: Mapping[str, str]
+    text: bytes
+    correlation_id: str
+    message_id: str
+    since_ms: int
+    until_ms: int | None
+
+    def may_be_in(self, chunk: "Chunk") -> bool:
+        """Tell whether a chunk may have such a message, by its time and its octets: most have none."""
+        if chunk.timestamp_ms < self.since_ms:
+            return False
+        if chunk.records != chunk.entries:
+            return True  # sub-batches may be compressed
+        return self.text in chunk.data and all(name.encode() in chunk.data for name in self.headers)
+
+    def matches(self, body: bytes, key: str, properties: Properties, headers: Mapping[str, str]) -> bool:
+        """Tell whether a message has it all."""
+        return (
+            self.text in body
+            and (not self.key or fits(self.key, tuple(key.split("."))))
+            and self.correlation_id in ("", properties.correlation_id)
+            and self.message_id in ("", properties.message_id)
+            and all(headers.get(name) == value for name, value in self.headers.items())
+        )
+
+
+@lru_cache(maxsize=4_096)
+def fits(pattern: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    """Tell whether a routing key matches a pattern as a topic exchange's binding does: * is a word, # any words."""
+    if not pattern:
+        return not words
+    if pattern[0] == "#":
+        return any(fits(pattern[1:], words[at:]) for at in range(len(words) + 1))
+    return bool(words) and pattern[0] in ("*", words[0]) and fits(pattern[1:], words[1:])
+
+
+def search(given: argparse.Namespace, begin: datetime | None, end: datetime | None) -> dict[str, Any]:
+    """Return the messages between two times that match. Raises FailureError."""
+    wanted = _wanted(given, _milliseconds(begin) or 0, _milliseconds(end))
+    options = stream_options(given)
+    found: list[dict[str, Any]] = []
+    searched: Counter[str] = Counter()
+    streams = Streams(options)
+    try:
+        for stream, ends in streams.ends().items():
+            for message in _matching(options, stream, ends, wanted, searched):
+                found.append(message)
+                if len(found) > given.limit:
+                    break
+            if len(found) > given.limit:
+                break
+    except (ClientError, OSError) as error:
+        raise FailureError(f"the search failed: {error}", UNAVAILABLE) from error
+    finally:
+        streams.close()
+    more, found = len(found) > given.limit, found[: given.limit]
+    text = f"{len(found)} of {searched.total()} messages match"
+    text += f"; there are more: raise --limit above {given.limit}" if more else ""
+    lines = [_line(message) for message in found]
+    return {
+        "result": "ok",
+        "messages": found,
+        "searched": searched.total(),
+        "more": more,
+        "message": "\n".join([*lines, text]),
+    }
+
+
+def _milliseconds(when: datetime | None) -> int | None:
+    return None if when is None else round(when.timestamp() * 1_000)
+
+
+def _wanted(given: argparse.Namespace, since_ms: int, until_ms: int | None) -> Wanted:
+    headers = {}
+    for word in given.header:
+        name, equals, value = word.partition("=")
+        if not (name and equals):
+            raise FailureError(f"'{word}' is not a header: use NAME=VALUE", USAGE)
+        headers[name] = value
+    text = (given.text or "").encode()
+    key = tuple(given.key.split(".")) if given.key else ()
+    return Wanted(key, headers, text, given.correlation_id or "", given.message_id or "", since_ms, until_ms)
+
+
+def _matching(
+    options: "StreamOptions", stream: str, ends: Ends, wanted: Wanted, searched: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    if ends.first >= ends.next:
+        return
+    with link_to(options, stream) as link:
+        start = link.resolve(stream, since(wanted.since_ms)) if wanted.since_ms else ends.first
+        for chunk in _chunks(link, options, stream, start, ends.next):
+            if wanted.until_ms is not None and chunk.timestamp_ms >= wanted.until_ms:
+                return
+            searched[stream] += chunk.records
+            if wanted.may_be_in(chunk):
+                yield from _in_chunk(stream, chunk, wanted)
+
+
+def _chunks(link: Link, options: "StreamOptions", stream: str, start: int, stop: int) -> "Iterator[Chunk]":
+    if start >= stop:
+        return
+    with link.subscribe(stream, at(start)) as subscription:
+        while True:
+            chunk = subscription.chunk(options.poll_timeout_s)
+            if chunk is None:
+                raise ClientError(f"message {start} of stream {stream!r} did not come")
+            yield chunk
+            start = chunk.next
+            if start >= stop:
+                return
+
+
+def _in_chunk(stream: str, chunk: "Chunk", wanted: Wanted) -> Iterator[dict[str, Any]]:
+    bodies, fronts = parts_of(chunk.messages())
+    places = dict(fronts)
+    front, read = fronts[0][1], _read(fronts[0][1])
+    for number, body in enumerate(bodies):
+        if number in places:
+            front = places[number]
+            read = _read(front)
+        key = stream if front.origin.routing_key is None else front.origin.routing_key
+        if wanted.matches(body, key, *read):
+            yield _message(stream, chunk, number, front, key, body, *read)
+
+
+def _read(front: "Front") -> tuple[Properties, dict[str, str]]:
+    """Return properties and headers, none of those that make no sense."""
+    try:
+        properties = decode_properties(front.properties)
+    except AmqpError:
+        properties = Properties()
+    (pairs,) = header_maps([front.properties])
+    return properties, {name: value or "" for name, value in pairs or []}
+
+
+def _message(
+    stream: str,
+    chunk: "Chunk",
+    number: int,
+    front: "Front",
+    key: str,
+    body: bytes,
+    properties: Properties,
+    headers: dict[str, str],
+) -> dict[str, Any]:
+    try:
+        payload, encoding = body.decode(), "string"
+    except UnicodeDecodeError:
+        payload, encoding = base64.b64encode(body).decode(), "base64"
+    return {
+        "stream": stream,
+        "offset": chunk.first + number,
+        "time": datetime.fromtimestamp(chunk.timestamp_ms / 1_000, UTC).isoformat(timespec="milliseconds"),
+        "exchange": front.origin.exchange or "",
+        "routing_key": key,
+        "properties": {name: value for name in _SHOWN if (value := getattr(properties, name)) is not None},
+        "headers": headers,
+        "payload": payload,
+        "payload_encoding": encoding,
+    }
+
+
+def _line(message: dict[str, Any]) -> str:
+    """Return a message as people see it: control characters would change their terminals."""
+    payload = "".join(each if each.isprintable() else " " for each in message["payload"][:SHOWN_CHARACTERS])
+    ids = " ".join(f"{name}={message['properties'][name]}" for name in _ID_FIELDS if name in message["properties"])
+    headers = " ".join(f"{name}={value}" for name, value in message["headers"].items())
+    place = f"{message['stream']} {message['offset']} {message['time']}"
+    route = f"exchange={message['exchange'] or '(default)'} key={message['routing_key']}"
+    shown = " ".join(each for each in (place, route, ids, headers) if each)
+    return "".join(each if each.isprintable() else " " for each in shown) + f": {payload}"
