@@ -132,11 +132,15 @@ def test_tls_that_only_a_restart_would_begin_is_checked_too(tmp_path, certificat
 
 
 class Client(threading.Thread):
-    """Publishes numbers with confirms, and takes them back, until it is stopped; `error` is what ended it otherwise."""
+    """Publishes numbers with confirms, and takes them back, until it is stopped; `error` is what ended it otherwise.
+
+    It has logged in for good when it has `begun`: some keys keep newcomers out.
+    """
 
     def __init__(self, name, connect):
         super().__init__(name=name, daemon=True)
         self.connect = connect
+        self.begun = threading.Event()
         self.stopped = threading.Event()
         self.sent = self.got = 0
         self.error = None
@@ -151,6 +155,7 @@ class Client(threading.Thread):
             consumer = self.connect()
             taken = consumer.channel()
             deliveries = taken.consume(self.name, inactivity_timeout=60)
+            self.begun.set()
             while not self.stopped.is_set():
                 for _ in range(50):
                     channel.basic_publish("", self.name, str(self.sent).encode())
@@ -165,6 +170,7 @@ class Client(threading.Thread):
             connection.close()
         except BaseException as error:  # noqa: BLE001 - the test tells
             self.error = error
+            self.begun.set()
 
 
 def lines(folder):
@@ -179,6 +185,8 @@ def keep_reloading(running, certificates, rounds):
     base = TEXT.format(folder=folder)
     port = tls_port(running)
     clients = [Client("plain", lambda: connect(running.port)), Client("tls", lambda: connect(port, certificates))]
+    for client in clients:
+        assert client.begun.wait(60)
     for _ in range(rounds):
         for text in lines(folder):
             keys = {line.partition(" = ")[0] for line in text.splitlines()}
