@@ -15,6 +15,8 @@ from pathlib import Path
 import pika
 
 from tests.daemon.running import Running
+from tests.interop.stream.client import Client
+from tests.interop.stream.peer import Code
 
 HERE = Path(__file__).resolve().parent
 OPTIONS = ("--port", "0", "--bind", "127.0.0.1", "--node", "golden@here")
@@ -127,10 +129,35 @@ def definitions(running):
     return {words[0]: sorted(running.ctl("--quiet", *words).splitlines()) for words in commands}
 
 
+def fill_stream(running, channel):
+    """Publish to a stream by both protocols; what comes at once at the end goes straight into its files."""
+    with Client(("127.0.0.1", int(running.places["stream listener"][0].rpartition(":")[2]))).open() as client:
+        assert client.create("kept") == Code.OK
+        for number in range(10):
+            channel.basic_publish("", "kept", b"content %d" % number, PERSISTENT)
+        assert client.declare(1, "kept", "publisher") == Code.OK
+        client.number(1, range(20))
+        large = {number: b"large %d " % number + b"x" * 1_000 for number in range(20, 220)}
+        client.publish(1, large)
+        assert client.confirmed(1, len(large)) == list(large)
+        client.store_offset("reader", "kept", 7)
+
+
+def streams(running):
+    """Return messages of streams, and what they track; nothing where there are none, as before there were streams."""
+    names = running.ctl("-s", "list_streams", "name").split()
+    told = {}
+    for name in names:
+        rows = json.loads(running.ctl("-q", "stream_read", name, "-c", "1000", "--format", "json"))
+        tracked = running.ctl("-s", "list_stream_tracking", name).splitlines()
+        told[name] = {"messages": [[row["offset"], row["body"][:20]] for row in rows], "tracked": sorted(tracked)}
+    return {"streams": told} if told else {}
+
+
 def look(running):
     """Return all there is in a node, and take the messages out of it."""
     connection, channel = connect(running)
-    found = {"queues": contents(channel), **definitions(running)}
+    found = {"queues": contents(channel), **definitions(running), **streams(running)}
     connection.close()
     return found
 
@@ -143,7 +170,9 @@ def keep(data, name):
 
 def live(folder, end):
     """Run a node on a new folder, have it keep something, and end it in order or by signal 9."""
-    running = Running(folder, *OPTIONS)
+    config = folder / "pybroker.conf"
+    config.write_text("stream.listeners.tcp.1 = 127.0.0.1:0\n")
+    running = Running(folder, *OPTIONS, config=config)
     running.ctl("add_vhost", "other")
     running.ctl("add_user", "reader", "secret")
     running.ctl("set_permissions", "-p", "other", "reader", "^$", "^$", ".*")
@@ -151,6 +180,7 @@ def live(folder, end):
     channel.confirm_delivery()
     declare(channel)
     publish(channel)
+    fill_stream(running, channel)
     time.sleep(0.5)  # what nobody waits for is on disk then
     if end == "clean":
         running.stop()
