@@ -10,12 +10,9 @@ from typing import Final
 
 from pybroker.wire.amqp10 import encoding as amqp
 from pybroker.wire.amqp10.front import NO_FRONT, UNKNOWN, Front, Origin, read_front
+from pybroker.wire.amqp10.known_fronts import KnownFronts
 from pybroker.wire.amqp10.sections import DATA, FOOTER, Section, section, sections_of
-from pybroker.wire.content import UNIQUE_FLAGS
 
-# Fronts of messages that were read. Longer ones are read each time.
-FRONTS_MAX: Final = 1_024
-FRONT_OCTETS_MAX: Final = 512
 # Most connections have this one channel alone: for them nothing has to be written anew.
 CHANNEL: Final = 1
 _CHANNEL: Final = CHANNEL.to_bytes(2)
@@ -30,7 +27,7 @@ _PROPERTIES_AT: Final = 19
 # The version of the interface that `_contents.c` shares with this file: one that was built for another is not used.
 SEAM: Final = 2
 
-_fronts: dict[tuple[bytes, bool], Front] = {}
+_fronts: Final[KnownFronts[tuple[bytes, bool], Front]] = KnownFronts()
 
 Common = Callable[[bytes], tuple[bytes, int] | None]
 CommonBack = Callable[[bytes, bytes, bytes], bytes | None]
@@ -169,11 +166,7 @@ def _front_of(message: bytes, front: list[Section], *, encoded: bool) -> Front:
     known = _fronts.get((octets, encoded))
     if known is None:
         known = read_front(octets, front, encoded=encoded)
-        # Differing ids and times would only push out useful ones.
-        if len(octets) <= FRONT_OCTETS_MAX and not int.from_bytes(known.properties[:2]) & UNIQUE_FLAGS:
-            if len(_fronts) >= FRONTS_MAX:
-                _fronts.clear()
-            _fronts[octets, encoded] = known
+        _fronts.remember((octets, encoded), known, octets, known.properties)
     return known
 
 

@@ -15,6 +15,7 @@ from pybroker.wire.amqp10.front import (
     ROUTING_KEY_KEY,
     TYPE_KEY,
 )
+from pybroker.wire.amqp10.known_fronts import KnownFronts
 from pybroker.wire.amqp10.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -24,7 +25,6 @@ from pybroker.wire.amqp10.sections import (
     section,
 )
 from pybroker.wire.amqp10.to_content import common_entry
-from pybroker.wire.content import UNIQUE_FLAGS
 from pybroker.wire.properties import (
     APP_ID,
     CONTENT_ENCODING,
@@ -46,9 +46,6 @@ from pybroker.wire.table import split_table
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Fronts of messages that were made. Longer ones are made each time.
-FRONTS_MAX: Final = 1_024
-FRONT_OCTETS_MAX: Final = 512
 _NULL: Final = bytes((amqp.NULL,))
 _DATA: Final = section(DATA, b"")
 _UBYTE: Final = bytes((amqp.UBYTE,))
@@ -69,7 +66,7 @@ _PLACES: Final = (
     (CONTENT_TYPE, 6, amqp.symbol),
     (CONTENT_ENCODING, 7, amqp.symbol),
 )
-_fronts: dict[tuple[bytes, str, str], tuple[bytes, bool]] = {}
+_fronts: Final[KnownFronts[tuple[bytes, str, str], tuple[bytes, bool]]] = KnownFronts()
 
 
 def entries_of_contents(contents: "Iterable[tuple[bytes, bytes]]", exchange: str, routing_key: str) -> list[bytes]:
@@ -106,11 +103,7 @@ def _front_of(props: bytes, exchange: str, routing_key: str) -> tuple[bytes, boo
     known = _fronts.get(key)
     if known is None:
         known = _make_front(props, exchange, routing_key)
-        # Differing ids and times would only push out useful ones.
-        if len(props) <= FRONT_OCTETS_MAX and not int.from_bytes(props[:2]) & UNIQUE_FLAGS:
-            if len(_fronts) >= FRONTS_MAX:
-                _fronts.clear()
-            _fronts[key] = known
+        _fronts.remember(key, known, props, props)
     return known
 
 

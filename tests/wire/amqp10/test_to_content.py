@@ -15,6 +15,7 @@ from pybroker.content_view import body, property_octets
 from pybroker.wire.amqp10 import to_content
 from pybroker.wire.amqp10.encoding import binary, list_of, map_of, symbol, text
 from pybroker.wire.amqp10.front import HEADERS_MAX, HEADERS_OCTETS_MAX
+from pybroker.wire.amqp10.known_fronts import FRONT_OCTETS_MAX, FRONTS_MAX
 from pybroker.wire.amqp10.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -27,7 +28,7 @@ from pybroker.wire.amqp10.sections import (
     VALUE,
     section,
 )
-from pybroker.wire.amqp10.to_content import FRONTS_MAX, contents_of, framed, pure_content
+from pybroker.wire.amqp10.to_content import contents_of, framed, pure_content
 from pybroker.wire.properties import Properties, attributes_of, decode_properties
 from tests.amqp10 import content_of, parts_of
 from tests.sources import ROOT
@@ -257,7 +258,7 @@ def test_fronts_are_remembered_in_a_bounded_number(pure):
     long = fields([(text(b"k"), text(b"v" * 600))])
     for _ in range(2):
         assert decoded(long)[0].headers == {"k": "v" * 600}
-    assert max(len(octets) for octets, _ in to_content._fronts) <= to_content.FRONT_OCTETS_MAX
+    assert max(len(octets) for octets, _ in to_content._fronts) <= FRONT_OCTETS_MAX
 
 
 @settings(deadline=None)

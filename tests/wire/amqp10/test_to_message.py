@@ -8,9 +8,9 @@ from hypothesis import given
 from pybroker.content_view import body, property_octets
 from pybroker.wire.amqp10 import to_message
 from pybroker.wire.amqp10.encoding import binary
+from pybroker.wire.amqp10.known_fronts import FRONT_OCTETS_MAX, FRONTS_MAX
 from pybroker.wire.amqp10.sections import DATA, VALUE, section, sections_of
 from pybroker.wire.amqp10.to_content import framed, pure_entry
-from pybroker.wire.amqp10.to_message import FRONTS_MAX
 from pybroker.wire.properties import Properties, decode_properties, encode_properties
 from pybroker.wire.table import Table
 from tests.amqp10 import content_of, message_of, parts_of
@@ -105,7 +105,7 @@ def test_fronts_are_remembered_in_a_bounded_number(pure):
     assert len(to_message._fronts) <= FRONTS_MAX
     long = framed(encode_properties(Properties(headers={"k": "v" * 600})), b"")
     assert message_of(long, "", "k") == message_of(long, "", "k")
-    assert max(len(octets) for octets, _, _ in to_message._fronts) <= to_message.FRONT_OCTETS_MAX
+    assert max(len(octets) for octets, _, _ in to_message._fronts) <= FRONT_OCTETS_MAX
 
 
 def test_the_octets_of_texts_are_not_judged():
