@@ -51,6 +51,8 @@ _U16, _U32, _I64, _U64 = map(Struct, (">H", ">L", ">q", ">Q"))
 _ID_OCTETS: Final = 8
 # Numbers of publishers and subscriptions are one octet.
 _IDS: Final = 256
+# RabbitMQ before 3.11 answers these without the bit of responses.
+_UNMARKED: Final = (Key.ROUTE, Key.PARTITIONS)
 # How long a close waits for its answer.
 _GOODBYE_S: Final = 2.0
 
@@ -343,7 +345,7 @@ class Link:
         elif key == Key.METADATA | RESPONSE:
             # The one response without a code of its own.
             self._answers[_U32.unpack_from(buffer, start)[0]] = int(Code.OK), buffer[start + 4 : stop]
-        elif key & RESPONSE and key not in (Key.CREDIT | RESPONSE, Key.TUNE | RESPONSE):
+        elif key in _UNMARKED or (key & RESPONSE and key not in (Key.CREDIT | RESPONSE, Key.TUNE | RESPONSE)):
             code = _U16.unpack_from(buffer, start + 4)[0]
             self._answers[_U32.unpack_from(buffer, start)[0]] = code, buffer[start + 6 : stop]
         elif key in (Key.TUNE, Key.TUNE | RESPONSE, Key.METADATA_UPDATE, Key.CLOSE):

@@ -10,7 +10,9 @@ from pybroker.client.options import Tls
 from pybroker.spark.stream.errors import StreamError
 from pybroker.spark.stream.link import FIRST, LAST, NEXT, Ends, Link, at, open_link, since, stream_options
 from pybroker.wire.stream import commands
-from pybroker.wire.stream.codes import Code
+from pybroker.wire.stream.codes import Code, Key
+from pybroker.wire.stream.fields import texts_octets
+from pybroker.wire.stream.frame import Frame, frame
 from tests.spark.conftest import WAIT_S
 from tests.spark.stream.conftest import encoded, read, with_password
 
@@ -151,3 +153,12 @@ def test_a_super_stream_has_its_partitions_in_order(link, channel, name):
 @pytest.mark.parametrize(("tls", "port"), [(None, 5552), (Tls(), 5551)])
 def test_ports_are_those_of_the_protocol(tls, port):
     assert stream_options(Options(addresses=(Address("one", 1),), tls=tls)).addresses == (Address("one", port),)
+
+
+def test_partitions_are_known_without_the_bit_of_responses(link, monkeypatch):
+    """RabbitMQ 3.10 answers so."""
+    content = (1 << 20).to_bytes(4) + b"\0\1" + texts_octets(["s-0", "s-1"])
+    octets = frame(Key.PARTITIONS, content)
+    monkeypatch.setattr(link, "_last_id", (1 << 20) - 1)
+    monkeypatch.setattr(link, "send", lambda _: link._take(octets, Frame(Key.PARTITIONS, 1, 8, len(octets))))
+    assert link.partitions("s") == ("s-0", "s-1")

@@ -53,3 +53,9 @@ def rows(reader, partitions, column="value"):
         for batch in reader.read(partition)
         for value in batch.column(column).to_pylist()
     ]
+
+
+def skip_unless_ours(broker):
+    """Skip a test of what RabbitMQ has not: numbers of streams, and truncation."""
+    if not broker.is_ours:
+        pytest.skip("RabbitMQ tells no number of a stream, and truncates none")

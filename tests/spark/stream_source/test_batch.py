@@ -16,7 +16,7 @@ from pybroker.spark.stream_source.offset import DataLossError
 from pybroker.spark.values import OptionError
 from pybroker.wire.table import Table
 from tests.faults.control import ask
-from tests.spark.stream_source.conftest import rows
+from tests.spark.stream_source.conftest import rows, skip_unless_ours
 
 
 @pytest.fixture
@@ -103,6 +103,7 @@ def test_a_schema_is_a_projection(reader, stream, publish):
 
 
 def test_what_is_below_the_floor_is_lost(reader, stream, publish, broker):
+    skip_unless_ours(broker)
     publish(stream, *[b"%d" % number for number in range(10)])
     strict, lenient = reader(stream=stream), reader(stream=stream, failOnDataLoss="false")
     partitions = strict.partitions()
@@ -112,7 +113,8 @@ def test_what_is_below_the_floor_is_lost(reader, stream, publish, broker):
     assert rows(lenient, partitions, "offset") == list(range(4, 10))
 
 
-def test_a_stream_made_anew_is_another_one(reader, stream, publish, channel):
+def test_a_stream_made_anew_is_another_one(reader, stream, publish, broker, channel):
+    skip_unless_ours(broker)
     publish(stream, b"old")
     strict, lenient = reader(stream=stream), reader(stream=stream, failOnDataLoss="false")
     partitions = strict.partitions()

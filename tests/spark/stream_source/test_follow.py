@@ -13,7 +13,7 @@ from pybroker.spark.source import PybrokerSource
 from pybroker.spark.stream_source.offset import DataLossError
 from pybroker.wire.stream import commands
 from tests.faults.control import ask
-from tests.spark.stream_source.conftest import rows
+from tests.spark.stream_source.conftest import rows, skip_unless_ours
 
 ALL = ReadAllAvailable()
 
@@ -114,6 +114,7 @@ def test_a_partition_that_is_new_is_read_from_its_first_message(reader, super_st
 
 
 def test_lost_messages_end_the_query(reader, stream, publish, broker, channel):
+    skip_unless_ours(broker)
     one = reader(stream=stream, startingOffsets="earliest")
     lenient = reader(stream=stream, startingOffsets="earliest", failOnDataLoss="false")
     start = one.initialOffset()
