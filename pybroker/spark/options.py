@@ -24,6 +24,12 @@ KAFKA_WORDS: Final = {
     "kafka.group.id": "consumerName",
 }
 # Spark's own, handed on to sources and sinks; and what they begin with.
+# How often a row may be in its stream: at least once; once, by an id of each row; once, by one of each task.
+OFF: Final = "off"
+ROWS: Final = "rows"
+TASK: Final = "task"
+_SEQUENCE_MAX: Final = (1 << 31) - 1
+_PUBLISHER_OCTETS_MAX: Final = 200
 _SPARKS: Final = frozenset({"checkpointlocation", "queryname", "outputmode", "path", "paths", "mergeschema", "owner"})
 _SPARKS_PREFIXES: Final = ("__", "spark.", "asyncprogresstracking", "_asyncprogresstracking")
 
@@ -34,6 +40,14 @@ def _headers_format(value: str) -> str:
 
 def _delivery_mode(value: str) -> int:
     return number(value, 1, 2)
+
+
+def _exactly_once(value: str) -> str:
+    return text(value, OFF, ROWS, TASK)
+
+
+def _sequence(value: str) -> int:
+    return number(value, 0, _SEQUENCE_MAX)
 
 
 _MESSAGES: Final[dict[str, Callable[[str], Any]]] = {
@@ -57,7 +71,12 @@ _SINK: Final[dict[str, Callable[[str], Any]]] = {
     "maxBlockedMs": milliseconds,
     "messageIdPrefix": text,
     "ignoreUnknownColumns": boolean,
+    "exactlyOnce": _exactly_once,
+    "publisherName": text,
+    "publisherSequence": _sequence,
 }
+# Of a sink as of a source.
+_TO_STREAMS: Final = ("stream", "superStream", "streamPort", "followAdvertised")
 _OF_STREAMS: Final = (*streams.COMMON, *streams.STREAMING, *streams.BATCH)
 
 
@@ -78,9 +97,19 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
-    """Options of a write; times are in seconds. None: each row has its own."""
+    """Options of a write; times are in seconds. None: each row has its own.
+
+    Into a stream or a super stream, exchange and routing key are those that lead there.
+    """
 
     client: Options
+    stream_port: int | None = None
+    stream: str = ""
+    super_stream: str = ""
+    follow_advertised: bool = True
+    exactly_once: str = OFF
+    publisher_name: str = ""
+    publisher_sequence: int = 0
     exchange: str | None = None
     routing_key: str | None = None
     delivery_mode: int = 2
@@ -90,6 +119,11 @@ class SinkOptions:
     blocked_max_s: float = 600.0
     message_id_prefix: str = ""
     ignore_unknown_columns: bool = False
+
+    @property
+    def links(self) -> Options:
+        """Return options of links, with the address of the stream protocol's port."""
+        return stream_options(self.client, self.stream_port)
 
 
 def asks_for_streaming(given: Mapping[str, str]) -> bool:
@@ -168,11 +202,21 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
     """Return the options of a write. Raises OptionError with a sentence about the first one that is wrong."""
     elsewhere = dict.fromkeys((*_SOURCE, *_STREAMING, *_OF_STREAMS), "is for reading")
     elsewhere["queue"] = "is for reading: a queue is written to with exchange '' and its name as routingKey"
-    values = _read(given, _SINK, elsewhere)
+    to_streams = {name: streams.COMMON[name] for name in _TO_STREAMS}
+    values = _read(given, _SINK | to_streams, {name: why for name, why in elsewhere.items() if name not in to_streams})
+    _check_streams(values)
+    stream, super_stream = values.get("stream"), values.get("superStream")
     return SinkOptions(
         client=client_options(given, "write"),
-        exchange=values.get("exchange"),
-        routing_key=values.get("routingKey"),
+        stream_port=values.get("streamPort"),
+        stream=stream or "",
+        super_stream=super_stream or "",
+        follow_advertised=values.get("followAdvertised", True),
+        exactly_once=values.get("exactlyOnce", OFF),
+        publisher_name=values.get("publisherName", ""),
+        publisher_sequence=values.get("publisherSequence", 0),
+        exchange=values.get("exchange") if stream is None and super_stream is None else super_stream or "",
+        routing_key=values.get("routingKey", stream),
         delivery_mode=values.get("deliveryMode", 2),
         mandatory=values.get("mandatory", True),
         max_in_flight=values.get("maxInFlight", 2_000),
@@ -181,6 +225,29 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
         message_id_prefix=values.get("messageIdPrefix", ""),
         ignore_unknown_columns=values.get("ignoreUnknownColumns", False),
     )
+
+
+def _check_streams(values: Mapping[str, Any]) -> None:
+    """Refuse options of a write that do not go together. Raises OptionError."""
+    named = [name for name in ("stream", "superStream") if name in values]
+    if len(named) > 1:
+        raise OptionError(named[1], f"and {named[0]} exclude each other")
+    if values.get("exactlyOnce", OFF) == OFF:
+        for name in ("publisherName", "publisherSequence"):
+            if name in values:
+                raise OptionError(name, "is for exactlyOnce=rows or exactlyOnce=task")
+    elif not named:
+        text = f"is {values['exactlyOnce']}, which needs stream or superStream: queues do not know what they had"
+        raise OptionError("exactlyOnce", text)
+    elif not values.get("mandatory", True):
+        raise OptionError("mandatory", "is false, and exactlyOnce drops no row")
+    elif ("publisherName" in values) != ("publisherSequence" in values):
+        raise OptionError("publisherName", "and publisherSequence belong together: whose batch it is, and which")
+    if len(values.get("publisherName", "").encode()) > _PUBLISHER_OCTETS_MAX:
+        raise OptionError("publisherName", f"has at most {_PUBLISHER_OCTETS_MAX} octets")
+    for name in ("exchange", "routingKey"):
+        if name in values and (name == "exchange" or "stream" in named) and named:
+            raise OptionError(name, f"and {named[0]} exclude each other: that says where rows go")
 
 
 def _read(

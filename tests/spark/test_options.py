@@ -177,3 +177,39 @@ def test_the_options_tell_whether_a_schema_is_a_streams():
     assert asks_for_streaming({"stream": "s", "maxoffsetspertrigger": "1"})
     assert asks_for_streams({"SUPERSTREAM": "s"})
     assert not asks_for_streams({"queue": "q"})
+
+
+def test_a_sink_of_streams_knows_where_rows_go():
+    options = sink_options({"stream": "s", "exactlyOnce": "rows", "streamPort": "5999", "host": "h"})
+    assert ("", "s", "s", "rows") == (options.exchange, options.routing_key, options.stream, options.exactly_once)
+    assert (Address("h", 5999),) == options.links.addresses
+    options = sink_options({"superStream": "o"})
+    assert ("o", None, "o", "off") == (
+        options.exchange,
+        options.routing_key,
+        options.super_stream,
+        options.exactly_once,
+    )
+    assert (Address("localhost", 5552),) == options.links.addresses
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"exchange": "e", "exactlyOnce": "rows"}, "exactlyOnce is rows, which needs stream or superStream"),
+        ({"stream": "s", "exactlyOnce": "once"}, "exactlyOnce"),
+        ({"stream": "s", "superStream": "o"}, "superStream and stream exclude each other"),
+        ({"stream": "s", "exchange": "e"}, "exchange and stream exclude each other"),
+        ({"stream": "s", "routingKey": "k"}, "routingKey and stream exclude each other"),
+        ({"stream": "s", "exactlyOnce": "task", "mandatory": "false"}, "mandatory is false, and exactlyOnce"),
+        ({"stream": "s", "publisherName": "p"}, "publisherName is for exactlyOnce=rows or exactlyOnce=task"),
+        ({"stream": "s", "exactlyOnce": "rows", "publisherName": "p"}, "publisherName and publisherSequence belong"),
+        (
+            {"stream": "s", "exactlyOnce": "rows", "publisherName": "p" * 201, "publisherSequence": "1"},
+            "publisherName has at most 200 octets",
+        ),
+    ],
+)
+def test_a_sink_refuses_what_does_not_hold(given, text):
+    with pytest.raises(OptionError, match=text):
+        sink_options(given)

@@ -180,19 +180,21 @@ class Publishing(ChannelCore):
         return tag
 
     def _publish_many(self, messages: Iterable[tuple[str, str, bytes, bytes]], count: int, *, mandatory: bool) -> None:
-        """Publish `count` messages in confirm mode, each as exchange, routing key, property octets and body.
+        """Publish `count` messages, each as exchange, routing key, property octets and body.
 
-        They share one lock and one system call, so they should be some 100 KB. Raises as `basic_publish`.
+        The channel confirms, or is transactional. They share one lock and one system call, so they should be some
+        100 KB. Raises as `basic_publish`.
         """
-        confirms = self._confirming()
+        confirms = None if self._transactional else self._confirming()
         encode = self._encoder.encode
         octets = b"".join([encode(*message, mandatory=mandatory, immediate=False) for message in messages])
         outbox = self._transport.outbox
         if outbox.octets >= OCTETS_MAX or self.connection.blocked_reason is not None or not self._flowing.is_set():
             self._wait_until_taken()
-        with confirms.lock:
+        with self._lock if confirms is None else confirms.lock:
             self._check()
-            confirms.assign_tags(count)
+            if confirms is not None:
+                confirms.assign_tags(count)
             outbox.put(octets)
         outbox.push()
 

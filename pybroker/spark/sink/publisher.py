@@ -79,7 +79,7 @@ class Publisher:
             except ConnectionBlocked as error:
                 raise self._blocked(self._options.blocked_max_s) from error
             except ClientError as error:
-                raise _behind(error) from error
+                raise behind(error) from error
             self._open += len(some)
 
     def settle(self) -> None:
@@ -108,7 +108,7 @@ class Publisher:
             except PublishNacked as error:
                 raise PublishNacked(f"the broker rejected messages (basic.nack, a queue is full): {error}") from error
             except PublishUnconfirmed as error:
-                raise _behind(error) from error
+                raise behind(error) from error
         self._open = 0
         self._check_returned()
 
@@ -139,7 +139,7 @@ class Publisher:
         return PublisherBlocked(f"the broker blocked publishers for {blocked_s:g} s (maxBlockedMs), {reason}")
 
 
-def _behind(error: ClientError) -> Exception:
+def behind(error: ClientError) -> Exception:
     """Return what the broker said, where that is why a channel or connection ended."""
     reason = error.reason
     while isinstance(reason, ClientError) and reason.reason is not None:

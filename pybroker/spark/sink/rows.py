@@ -75,6 +75,8 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
             _check_type(name, types[name], StringType)
         elif option is None and name == "exchange":
             raise OptionError("exchange", "or a column exchange is needed; '' is the default exchange")
+        elif option is None and options.super_stream:
+            raise OptionError("superStream", "needs a column routing_key, or routingKey: it chooses the partition")
     if "headers" in types:
         _check_type("headers", types["headers"], MapType, StructType, VariantType)
     if "properties" in types:

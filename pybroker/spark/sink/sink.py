@@ -1,22 +1,25 @@
-"""Writing to exchanges: each row a message, published with confirms; a task is done when the broker has all its rows.
+"""Writing to exchanges and streams: each row a message; a task is done when the broker has confirmed all its rows.
 
 At least once: a task that fails is run again and publishes its first rows again, under the same message ids as long as
-its rows come in the same order. The ids are <queryId>-<batchId>-<partition>-<n>, so consumers can tell.
+its rows come in the same order. The ids are <queryId>-<batchId>-<partition>-<n>, so consumers can tell. Into streams
+exactly once, by `row_publisher` or `task_publisher`.
 """
 
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from pybroker.spark.options import SinkOptions
+from pybroker.spark.options import OFF, ROWS, SinkOptions
+from pybroker.spark.sink.identity import Identity, of_batch, of_task
 from pybroker.spark.sink.publisher import Publisher
+from pybroker.spark.sink.row_publisher import RowPublisher
 from pybroker.spark.sink.rows import check_columns, messages
+from pybroker.spark.sink.task_publisher import TaskPublisher
+from pybroker.spark.values import OptionError
 
 
 @dataclass
@@ -41,28 +44,34 @@ class _Writer:
         Raises MessageReturned (with exchange and routing key), PublishNacked, PublisherBlocked, ConfirmTimeout;
         AmqpError, e.g. NotFound (404) for the exchange; ClientError, OSError; RowError.
         """
-        prefix = self._prefix()
+        identity = of_task(self._query_id)
+        prefix = f"{self._options.message_id_prefix}{identity.query}-{identity.batch}-{identity.partition}-"
         number = 0
-        with Publisher(self._options) as publisher:
+        with self._publisher() as publisher:
             for batch in iterator:
                 publisher.publish(messages(batch, self._options, prefix, number))
                 number += len(batch)
             publisher.settle()
         return Published(number)
 
-    def _prefix(self) -> str:
-        """Return what this task's message ids begin with."""
-        task: Any = TaskContext.get()
-        partition = task.partitionId() if task is not None else 0
-        batch = query = None
-        if task is not None:
-            batch = task.getLocalProperty("streaming.sql.batchId")
-            query = task.getLocalProperty("sql.streaming.queryId")
-        return f"{self._options.message_id_prefix}{query or self._query_id}-{batch or 0}-{partition}-"
+    def _publisher(self) -> Publisher | RowPublisher | TaskPublisher:
+        options = self._options
+        if options.exactly_once == OFF:
+            return Publisher(options)
+        identity = self._identity()
+        kind = RowPublisher if options.exactly_once == ROWS else TaskPublisher
+        return kind(options, identity.publisher(options), identity.batch)
+
+    def _identity(self) -> Identity:
+        """Return by what the broker knows the rows of this task again."""
+        raise NotImplementedError
 
 
 class BatchWriter(_Writer, DataSourceArrowWriter):
     """A batch query's."""
+
+    def _identity(self) -> Identity:
+        return of_batch(self._query_id, self._options)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Do nothing: the tasks have published already."""
@@ -73,6 +82,14 @@ class BatchWriter(_Writer, DataSourceArrowWriter):
 
 class StreamWriter(_Writer, DataSourceStreamArrowWriter):
     """A streaming query's."""
+
+    def __init__(self, schema: StructType, options: SinkOptions) -> None:
+        if options.publisher_name:
+            raise OptionError("publisherName", "is for batch writes: a streaming query has a name of its own")
+        super().__init__(schema, options)
+
+    def _identity(self) -> Identity:
+        return of_task(self._query_id)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Do nothing: the tasks have published already."""

@@ -1,0 +1,37 @@
+"""Identity of a task's rows: by what a broker knows them when the task is run again."""
+
+from typing import Any, NamedTuple
+
+from pyspark import TaskContext
+
+from pybroker.spark.options import ROWS, SinkOptions
+
+
+class Identity(NamedTuple):
+    """A query, the number of a batch, and a partition of it: all of them the same in each run of a task."""
+
+    query: str
+    batch: int
+    partition: int
+
+    def publisher(self, options: SinkOptions) -> str:
+        """Return the name of the task's publisher: one for each way to count, since a broker has one number of each."""
+        kind = "spark" if options.exactly_once == ROWS else "spark-task"
+        return f"{kind}:{self.query}:{self.partition}"
+
+
+def of_task(query_id: str) -> Identity:
+    """Return a streaming query's identity, else one of the query that is given."""
+    task: Any = TaskContext.get()
+    if task is None:
+        return Identity(query_id, 0, 0)
+    batch = task.getLocalProperty("streaming.sql.batchId")
+    query = task.getLocalProperty("sql.streaming.queryId")
+    return Identity(query or query_id, int(batch or 0), task.partitionId())
+
+
+def of_batch(query_id: str, options: SinkOptions) -> Identity:
+    """Return a batch query's identity: what the user named, or one that no other write has."""
+    task: Any = TaskContext.get()
+    partition = task.partitionId() if task is not None else 0
+    return Identity(options.publisher_name or query_id, options.publisher_sequence, partition)

@@ -1,0 +1,79 @@
+"""Rows into streams by ids: a task that is run again sends what is missing, and nothing is there twice."""
+
+import pytest
+
+pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[spark]'")
+pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'pybroker[spark]'")
+
+from pybroker.spark.options import sink_options
+from pybroker.spark.sink.row_publisher import RowPublisher
+from pybroker.spark.sink.rows import Row, RowError
+from pybroker.spark.stream.errors import StreamError
+from tests.spark.sink.streams import bodies, super_stream
+
+
+def rows(*values, key="k"):
+    return [Row("", key, bytes(2), value) for value in values]
+
+
+def options_of(uri, port, **given):
+    return sink_options({"uri": uri, "streamPort": str(port), "exactlyOnce": "rows", **given})
+
+
+def published(options, batch, *values, **named):
+    with RowPublisher(options, "p", batch) as publisher:
+        publisher.publish(rows(*values, **named))
+        publisher.settle()
+
+
+@pytest.fixture
+def options(uri, link_port, stream):
+    return options_of(uri, link_port, stream=stream)
+
+
+def test_a_task_that_is_run_again_sends_what_is_missing(options, link, stream):
+    published(options, 0, b"0", b"1")
+    published(options, 0, b"0", b"1", b"2")
+    published(options, 1, b"3")
+    published(options, 0, b"0", b"1", b"2")
+    published(options, 1, b"3", b"4")
+    assert [b"0", b"1", b"2", b"3", b"4"] == bodies(link, stream, 5)
+    assert 5 == link.ends(stream).next
+
+
+def test_each_publisher_has_ids_of_its_own(options, link, stream):
+    published(options, 0, b"0")
+    with RowPublisher(options, "q", 0) as publisher:
+        publisher.publish(rows(b"of another"))
+        publisher.settle()
+    assert [b"0", b"of another"] == bodies(link, stream, 2)
+
+
+def test_many_rows_are_sent_in_parts_and_go_on_where_they_ended(options, link, stream):
+    values = [b"%d" % number for number in range(2_500)]
+    published(options, 3, *values[:1_700])
+    published(options, 3, *values)
+    assert values == bodies(link, stream, 2_500)
+    assert 2_500 == link.ends(stream).next
+
+
+def test_a_super_stream_has_each_row_where_its_key_leads(uri, link_port, link, channel, name):
+    partitions = super_stream(channel, name, "a", "b")
+    options = options_of(uri, link_port, superStream=name)
+    for _ in range(2):
+        with RowPublisher(options, "p", 0) as publisher:
+            for key, value in ("a", b"0"), ("b", b"1"), ("a", b"2"):
+                publisher.publish(rows(value, key=key))
+            publisher.settle()
+    assert [[b"0", b"2"], [b"1"]] == [bodies(link, each, 3 - at - 1) for at, each in enumerate(partitions)]
+    with RowPublisher(options, "p", 1) as publisher, pytest.raises(RowError, match="leads to 0 partitions"):
+        publisher.publish(rows(b"x", key="nowhere"))
+    for each in partitions:
+        channel.queue_delete(each)
+    channel.exchange_delete(name)
+
+
+def test_a_stream_that_is_not_there_is_named(uri, link_port):
+    options = options_of(uri, link_port, stream="nowhere")
+    with pytest.raises(StreamError, match="nowhere"):
+        published(options, 0, b"0")
