@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _FRONT_OCTETS: Final = DELIVER_OCTETS_MAX + HEAD.size
 # A peer may ask for chunks without end, not for a number that grows without end.
 CHUNKS_MAX: Final = 1 << 30
+# So many readers take no long turns with large chunks in memory, which are sent whole to them: that costs less.
+WHOLE_READERS_MAX: Final = 8
 
 
 class Subscription(Consumer):
@@ -87,7 +89,7 @@ class Subscription(Consumer):
         else:
             # Put together once, for all who get it.
             session.outbox += (head, run.data)
-            if run.octets > SLICE_OCTETS:
+            if run.octets > SLICE_OCTETS and self.queue.streams.readers > WHOLE_READERS_MAX:
                 session.output_left = True
         self.chunks -= 1
         session.queued(len(head) + run.octets)

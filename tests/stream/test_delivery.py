@@ -103,7 +103,9 @@ def test_room_is_given_back_when_a_slice_is_sent(world, peer, files, monkeypatch
     assert (len(peer.chunks()), lent) == (3, [])
 
 
-def test_large_chunks_in_memory_leave_in_slices_too(world, peer, monkeypatch):
+@pytest.mark.parametrize("readers", [0, 9])
+def test_large_chunks_in_memory_leave_in_slices_if_there_are_many_readers(world, peer, monkeypatch, readers):
+    world.broker.streams.readers += readers
     monkeypatch.setattr("pybroker.stream.session.SLICE_OCTETS", SLICE)
     monkeypatch.setattr("pybroker.stream.subscription.SLICE_OCTETS", SLICE)
     peer.declare()
@@ -118,7 +120,7 @@ def test_large_chunks_in_memory_leave_in_slices_too(world, peer, monkeypatch):
         other.read(b"".join(parts))
         session.output_sent(0)
     assert [chunk.bodies for chunk in other.chunks()] == CHUNKS
-    assert sizes[:3] == [SLICE] * 3
+    assert (sizes[:3] == [SLICE] * 3) is (readers > 0)
     assert (session.output_left, session.send_pend) == (False, 0)
 
 
