@@ -34,14 +34,18 @@ class Delivery:
         """Tell whether all of it was taken."""
         return self.at >= self._chunk.octets
 
-    def read(self, buffer: memoryview) -> "bytes | memoryview":
-        """Return the next octets, at most as many as there is room for; none: it says when there are more."""
+    def read(self, taken: int) -> "bytes | memoryview":
+        """Return the next octets, if others have `taken` room of the slice; none: it says when there are more."""
         chunk = self._chunk
         if self._rest is not None:
             self.at = chunk.octets
             return self._rest
         if self._segment is not None and not self._is_asked:
-            room = buffer[: chunk.octets - self.at]
+            shared = self._stream.streams.shared_reads.slice(self._stream, self._segment, chunk, self.at)
+            if shared is not None:
+                self.at += len(shared)
+                return shared
+            room = self._session.room(taken)[: chunk.octets - self.at]
             octets = self._segment.read_now(chunk.position + self.at, room)
             if octets:
                 self.at += octets

@@ -129,7 +129,7 @@ class StreamSession(PeerSession):
         while at < len(outbox) and given < SLICE_OCTETS:
             part = outbox[at]
             if isinstance(part, Delivery):
-                octets = part.read(self._room(given))
+                octets = part.read(given)
                 if not octets:
                     break
                 at += part.is_over
@@ -147,8 +147,8 @@ class StreamSession(PeerSession):
         self.output_left = bool(outbox)
         return parts
 
-    def _room(self, taken: int) -> memoryview:
-        """Return room for the rest of a slice."""
+    def room(self, taken: int) -> memoryview:
+        """Return room for the rest of a slice that is given away next."""
         if self._buffer is None:
             self._buffer = self.broker.streams.shared_reads.buffers.borrow()
         return self._buffer[taken:]

@@ -18,14 +18,18 @@ if TYPE_CHECKING:
 COST_OCTETS: Final = 256
 # With more readers nothing is read ahead.
 AHEAD_READERS_MAX: Final = 16
-# Read for it at a time: one that takes nothing any more has so much ahead, beside what waits to be sent to it.
-AHEAD_OCTETS_MAX: Final = 262_144
+# Read for it at a time: one that takes nothing any more has so much ahead, beside what waits to be sent to it. All
+# together have so much, or that each.
+AHEAD_OCTETS_MIN: Final = 262_144
+NODE_AHEAD_OCTETS: Final = 4_194_304
 
 
 class ChunkReader(Reader):
     """`credit` counts chunks, and so does the consumer's."""
 
-    __slots__ = ()
+    __slots__ = ("_low",)
+
+    _low: int  # with so many chunks ahead more are read
 
     def serve(self, credit: int, cost_max: int, now_ms: int) -> int:  # noqa: ARG002 - a chunk, whatever it costs
         """Deliver the next chunk; return what that cost; 0: none is there."""
@@ -50,18 +54,20 @@ class ChunkReader(Reader):
         return cost + run.octets // COST_OCTETS
 
     def _read_ahead(self) -> None:
-        """Have the chunks behind the last one that is there read, while that is sent; not if there are many readers."""
-        if len(self.ahead) != 1 or self.is_reading:
+        """Have the chunks behind those that are there read, while these are sent; not if there are many readers."""
+        if not 0 < len(self.ahead) <= self._low or self.is_reading:
             return
-        stream, run = self.stream, self.ahead[0]
+        stream, run = self.stream, self.ahead[-1]
         offset, pieces = run.first_seq + run.count, stream.pieces
         in_memory = pieces and pieces[0].offset <= offset
         if offset < stream.files.next_offset and not in_memory and stream.streams.readers <= AHEAD_READERS_MAX:
             self._read(offset)
 
     def _read_files(self, offset: int, octets_max: int, done: "Callable[[list[Run] | BaseException], None]") -> None:
-        shared, octets_max = self.stream.streams.shared_reads, min(octets_max, AHEAD_OCTETS_MAX)
-        shared.read(self.stream, offset, octets_max, done, self.filters, stored=self.consumer.takes_stored)
+        streams = self.stream.streams
+        octets_max = min(octets_max, max(AHEAD_OCTETS_MIN, NODE_AHEAD_OCTETS // streams.readers))
+        stored = self.consumer.takes_stored
+        streams.shared_reads.read(self.stream, offset, octets_max, done, self.filters, stored=stored)
 
     def _chunk(self, run: "Run", offset: int) -> EntriesRun:
         """Return the chunk of entries that has a message of these contents."""
@@ -74,4 +80,5 @@ class ChunkReader(Reader):
 
     def _taken(self, found: "list[Run]") -> "list[Run]":
         """Return chunks as they were read: the time in them is that of the wall."""
+        self._low = max(1, len(found) // 2)
         return found

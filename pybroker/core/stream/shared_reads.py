@@ -8,7 +8,7 @@ it was read from the disk.
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.peer.slice_buffers import SliceBuffers
+from pybroker.core.peer.slice_buffers import SLICE_OCTETS, SliceBuffers
 from pybroker.store.streams.stored_entries import STORED_OCTETS, StoredEntries
 
 if TYPE_CHECKING:
@@ -27,17 +27,29 @@ if TYPE_CHECKING:
 # Of all streams.
 SHARED_OCTETS_MAX: Final = 16_777_216
 SEGMENTS_MAX: Final = 64
+# Of all streams, for readers that follow each other closely.
+SLICES_OCTETS_MAX: Final = 8_388_608
+# A slice that is there is worth so many that are not, up to a bound; without worth every eighth is kept, as a try.
+SLICE_WORTH: Final = 8
+WORTH_MAX: Final = 64
+TRY_EACH: Final = 8
 
 
 class SharedReads:
     """`octets` are what all chunks that are kept take in memory; into `buffers` readers read for themselves."""
 
-    __slots__ = ("_kept", "_segments", "_waiting", "buffers", "octets")
+    __slots__ = ("_kept", "_passed", "_segments", "_slices", "_waiting", "_worth", "buffers", "octets", "slice_octets")
 
     def __init__(self) -> None:
         self._kept: dict[Key, list[Run]] = {}  # the longest unused first
         self._waiting: dict[Key, list[Done]] = {}
         self._segments: dict[tuple[int, int], OpenSegment] = {}  # by stream and first offset, the longest unused first
+        self._slices: dict[
+            tuple[int, int, int], memoryview
+        ] = {}  # by stream, chunk and place, the longest unused first
+        self._worth = WORTH_MAX  # slices that were not there and are kept all the same
+        self._passed = 0  # those that were not, since the last try
+        self.slice_octets = 0
         self.buffers = SliceBuffers()
         self.octets = 0
 
@@ -107,6 +119,33 @@ class SharedReads:
             if len(self._segments) > SEGMENTS_MAX:
                 del self._segments[next(iter(self._segments))]
 
+    # -- slices --------------------------------------------------------------------------------------------------------
+
+    def slice(self, stream: "Stream", segment: "OpenSegment", chunk: StoredEntries, at: int) -> memoryview | None:
+        """Return octets of a chunk that several readers may want; None if each is to read them for itself."""
+        if len(stream.readers) < 2 or at % SLICE_OCTETS:
+            return None
+        key = stream.id, chunk.first_seq, at
+        found = self._slices.pop(key, None)
+        if found is not None:
+            self._slices[key] = found
+            self._worth = min(self._worth + SLICE_WORTH, WORTH_MAX)
+            return found
+        if self._worth:
+            self._worth -= 1
+        else:
+            self._passed = (self._passed + 1) % TRY_EACH
+            if self._passed:
+                return None
+        made = memoryview(bytearray(min(SLICE_OCTETS, chunk.octets - at)))
+        if segment.read_now(chunk.position + at, made) < len(made):
+            return None
+        self._slices[key] = made
+        self.slice_octets += len(made)
+        while self.slice_octets > SLICES_OCTETS_MAX:
+            self.slice_octets -= len(self._slices.pop(next(iter(self._slices))))
+        return made
+
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def forget(self, stream: "Stream") -> None:
@@ -115,12 +154,15 @@ class SharedReads:
             self._drop(key)
         for place in [place for place in self._segments if place[0] == stream.id]:
             del self._segments[place]
+        for part in [part for part in self._slices if part[0] == stream.id]:
+            self.slice_octets -= len(self._slices.pop(part))
 
     def clear(self) -> None:
         """Forget all: nobody reads."""
         self._kept.clear()
         self._segments.clear()
-        self.octets = 0
+        self._slices.clear()
+        self.octets = self.slice_octets = 0
 
 
 def _octets(runs: "list[Run]") -> int:

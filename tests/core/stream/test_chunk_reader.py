@@ -265,6 +265,31 @@ def test_the_next_chunks_are_read_while_one_is_sent(world, slow, attach, monkeyp
     assert slow.readers[sink].skipped == 0
 
 
+def test_more_is_read_when_half_of_what_was_read_is_sent(world, slow, attach, monkeypatch):
+    monkeypatch.setattr("pybroker.core.stream.reader.READ_OCTETS", 16)
+    monkeypatch.setattr("pybroker.core.stream.reader.READ_OCTETS_MIN", 1)
+    for number in range(12):
+        publish(slow, b"%d" % (number % 10))
+        world.run()
+    world.broker.streams.move(slow)
+    slow.files.run()
+    slow.pieces.forget(slow.files.next_offset)
+    sink = attach(slow, OffsetSpec(offset=0), credit=1)
+    slow.files.run()
+    world.run()
+    ahead, jobs = [], []
+    for _ in range(3):
+        ahead.append(len(slow.readers[sink].ahead))
+        jobs.append(len(slow.files.jobs))
+        sink.left = 1
+        slow.consumers.resume(sink)
+        slow.wake()
+        world.run()
+    assert (ahead, jobs) == ([3, 2, 1], [0, 0, 1])
+    slow.files.run()
+    assert len(slow.readers[sink].ahead) == 4
+
+
 def test_many_readers_do_not_read_ahead(world, slow, attach, monkeypatch):
     monkeypatch.setattr("pybroker.core.stream.chunk_reader.AHEAD_READERS_MAX", 1)
     monkeypatch.setattr("pybroker.core.stream.reader.READ_OCTETS", 1)

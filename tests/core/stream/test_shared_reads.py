@@ -172,3 +172,71 @@ def test_few_segments_are_open(shared, monkeypatch):
     # A second one for the same is not needed.
     shared.keep_open(stream, Segment(0))
     assert shared.segment(stream, chunks[0]) is segments[0]
+
+
+class Octets(Segment):
+    """One with known octets, of which the system has so many in memory."""
+
+    def __init__(self, there=1 << 30):
+        super().__init__()
+        self.reads = 0
+        self.there = there
+
+    def read_now(self, position, buffer):
+        self.reads += 1
+        for at in range(len(buffer)):
+            buffer[at] = (position + at) % 251
+        return min(len(buffer), self.there)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(module, "SLICE_OCTETS", 10)
+
+
+@pytest.mark.usefixtures("small")
+def test_readers_of_a_stream_share_slices(shared):
+    stream, segment, chunk = Stream(), Octets(), stored(octets=25)
+    for at, size in ((0, 10), (10, 10), (20, 5)):
+        slices = [shared.slice(stream, segment, chunk, at) for _ in range(3)]
+        assert bytes(slices[0]) == bytes((64 + at + each) % 251 for each in range(size))
+        assert slices[0] is slices[1] is slices[2]
+    assert (segment.reads, shared.slice_octets) == (3, 25)
+    # Other places are nobody else's, and a single reader reads for itself.
+    assert shared.slice(stream, segment, chunk, 5) is None
+    assert shared.slice(Stream(readers=1), segment, chunk, 0) is None
+    shared.forget(stream)
+    assert shared.slice_octets == 0
+    shared.slice(stream, segment, chunk, 0)
+    shared.clear()
+    assert (segment.reads, shared.slice_octets) == (4, 0)
+
+
+@pytest.mark.usefixtures("small")
+def test_slices_that_are_not_in_memory_are_not_shared(shared):
+    assert shared.slice(Stream(), Octets(9), stored(octets=25), 0) is None
+    assert shared.slice_octets == 0
+
+
+@pytest.mark.usefixtures("small")
+def test_few_slices_are_kept(shared, monkeypatch):
+    monkeypatch.setattr(module, "SLICES_OCTETS_MAX", 25)
+    stream, segment, chunk = Stream(), Octets(), stored(octets=100)
+    for at in (0, 10, 0, 20, 0, 10):
+        shared.slice(stream, segment, chunk, at)
+    assert (segment.reads, shared.slice_octets) == (4, 20)
+
+
+@pytest.mark.usefixtures("small")
+def test_readers_far_from_each_other_hardly_try_to_share(shared, monkeypatch):
+    monkeypatch.setattr(module, "WORTH_MAX", 3)
+    shared._worth = 3
+    stream, segment, chunk = Stream(), Octets(), stored(octets=10_000)
+    for at in range(0, 4_000, 10):
+        shared.slice(stream, segment, chunk, at)
+    assert segment.reads < 400 // module.TRY_EACH + 10
+    for _ in range(8):
+        found = shared.slice(stream, segment, chunk, 3_990) or shared.slice(stream, segment, chunk, 3_990)
+    assert found is not None
+    # Now it is worth it again.
+    assert shared.slice(stream, segment, chunk, 5_000) is not None
