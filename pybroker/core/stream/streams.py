@@ -44,6 +44,8 @@ MERGE_OCTETS: Final = 3_145_728
 MOVE_MS: Final = 60_000
 # So many at once for want of memory, or for their age: the disk has others to serve.
 MOVES_MAX: Final = 16
+# Streams whose messages of the time before a start come back at once: those of all would be in memory together.
+LOADS_MAX: Final = 256
 # Of one move.
 MOVE_OCTETS_MAX: Final = 4_194_304
 # Octets that have moved stay in memory for readers near the end: of one stream that has some, and of all.
@@ -230,6 +232,9 @@ class Streams:
         if not pieces:
             return
         if pieces[0].run is None:
+            if len(self._moving) >= LOADS_MAX:
+                self.again.append(partial(self.move, stream))
+                return
             self._moving[stream] = False
             load(stream, pieces[0], partial(self._loaded, stream))
             return

@@ -100,6 +100,21 @@ def test_what_a_start_found_moves_on_though_little_comes(world, make_stream, fil
     assert (files.next_offset, [piece.offset for piece in stream.pieces]) == (3, [3])
 
 
+def test_the_messages_of_so_many_streams_come_back_at_once(world, make_stream, monkeypatch):
+    monkeypatch.setattr(streams, "LOADS_MAX", 1)
+    world.broker.log = Kept([bodies_run(1, b"a"), bodies_run(2, b"b")])
+    files = SlowFiles()
+    first, second = make_stream(files), make_stream()
+    first.restore([(0, False, ranges((1, 1)))], 0)
+    second.restore([(0, False, ranges((2, 1)))], 0)
+    assert second.pieces[0].run is None
+    world.broker.streams.tick()
+    assert (second.pieces[0].run, second.files.next_offset) == (None, 0)
+    files.run()
+    world.broker.streams.tick()
+    assert (files.next_offset, second.files.next_offset) == (1, 1)
+
+
 def test_entries_come_back_whole(world, make_stream, files, monkeypatch):
     monkeypatch.setattr(recover, "LOGGED_MESSAGES_MAX", 2)
     runs = [entries_run(12, b"c", b"d", b"e", b"f", b"g"), entries_run(17, b"h"), bodies_run(18, b"i")]
