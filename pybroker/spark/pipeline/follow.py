@@ -21,10 +21,15 @@ from pybroker.spark.pipeline.failure import RUNNING, FailureError
 from pybroker.spark.pipeline.jobs import JOBS
 from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.runner import open_spark, perform
+from pybroker.spark.pipeline.stream_export import stream_options
+from pybroker.spark.pipeline.stream_spool import TELEMETRY, StreamSpool
 from pybroker.spark.pipeline.tables import FOLLOWED, Warehouse
 
 # From one look to the next: a row is in a report after this and a run.
 PERIOD_S: Final = 60.0
+# A source beside the node's files, and where in the warehouse its rows become files.
+STREAMS: Final = "streams"
+SPOOL: Final = "_stream"
 
 
 def follow(given: argparse.Namespace, read_since: Callable[[datetime], datetime]) -> None:
@@ -32,20 +37,32 @@ def follow(given: argparse.Namespace, read_since: Callable[[datetime], datetime]
 
     Raises FailureError: also when another process follows into this warehouse.
     """
-    if not given.telemetry.is_dir():
+    spool = _spool(given)
+    if spool is None and not given.telemetry.is_dir():
         raise FailureError(f"there is no telemetry in {given.telemetry}: is telemetry.enabled, and has the node run?")
     from pybroker.spark.pipeline import session  # noqa: PLC0415 - after what is cheap to find
 
     warehouse = Warehouse(given.warehouse)
     with warehouse.lock(FOLLOWED):
         session.check(given.master, given.remote)
-        say(given, f"following {given.telemetry}")
+        say(given, f"following {given.telemetry if spool is None else TELEMETRY}")
         is_first = True
         while True:
             began_s = time.monotonic()
+            if spool is not None:
+                spool.fill()
             if is_first or is_new(warehouse, given.telemetry):
                 is_first = not run_jobs(given, read_since)
             time.sleep(max(0.0, PERIOD_S - (time.monotonic() - began_s)))
+
+
+def _spool(given: argparse.Namespace) -> StreamSpool | None:
+    """Return what reads the node's own stream, if that is followed; its files are the telemetry then."""
+    if given.source != STREAMS:
+        return None
+    given.telemetry = given.warehouse / SPOOL
+    given.stream, given.super_stream = TELEMETRY, None
+    return StreamSpool(given.telemetry, stream_options(given))
 
 
 def is_new(warehouse: Warehouse, journal: Path) -> bool:

@@ -39,8 +39,6 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--since", default=SINCE_DEFAULT, help="7d, 36h, or a time in UTC")
     run.add_argument("--until", default="", help="likewise; now without it")
     run.add_argument("--dry-run", action="store_true", help="only say what would be done")
-    follow = verbs.add_parser("follow", parents=[places, spark], help="run all jobs whenever there is new telemetry")
-    follow.add_argument("--since", default=SINCE_DEFAULT, help="7d, 36h, or a time in UTC")
     verbs.add_parser("status", parents=[places], help="how the last runs went, and what there is")
     verbs.add_parser("doctor", parents=[places], help="whether a run could work here")
     verbs.add_parser("gc", parents=[places], help="remove what is too old or was left behind")
@@ -49,6 +47,9 @@ def parser() -> argparse.ArgumentParser:
     reading = argparse.ArgumentParser(add_help=False)
     for name in ("stream", "super-stream", "stream-port", "vhost", "host", "username", "password-file", "uri-file"):
         reading.add_argument(f"--{name}")
+    follow = verbs.add_parser("follow", parents=[places, spark, reading], help="run all jobs on new telemetry")
+    follow.add_argument("--since", default=SINCE_DEFAULT, help="7d, 36h, or a time in UTC")
+    follow.add_argument("--from", dest="source", default="files", choices=["files", "streams"])
     export = verbs.add_parser("export", parents=[places, spark, reading], help="messages to Parquet")
     for name in ("queue", "port", "format", "checkpoint"):
         export.add_argument(f"--{name}")

@@ -36,7 +36,7 @@ def test_tables_made_bit_by_bit_are_those_made_at_once_in_tasks(spark, tmp_path,
 def given(tmp_path):
     (tmp_path / "telemetry").mkdir(exist_ok=True)
     return argparse.Namespace(
-        warehouse=tmp_path / "w", telemetry=tmp_path / "telemetry", quiet=True, master=None, remote=None
+        source="files", warehouse=tmp_path / "w", telemetry=tmp_path / "telemetry", quiet=True, master=None, remote=None
     )
 
 

@@ -2,8 +2,21 @@
 
 from typing import Annotated, Any, NamedTuple
 
-from pybroker.control.arguments.pipeline import SECTION, MasterArg, RemoteArg, TelemetryArg, WarehouseArg, options
-from pybroker.control.spec import Arg, Command, Node
+from pybroker.control.arguments.pipeline import (
+    SECTION,
+    HostArg,
+    MasterArg,
+    PasswordFileArg,
+    RemoteArg,
+    StreamPortArg,
+    TelemetryArg,
+    UriFileArg,
+    UserArg,
+    WarehouseArg,
+    connection,
+    options,
+)
+from pybroker.control.spec import Arg, Command, Node, VHostArg
 
 
 class Args(NamedTuple):
@@ -14,6 +27,20 @@ class Args(NamedTuple):
     ] = "7d"
     warehouse: WarehouseArg = None
     telemetry: TelemetryArg = None
+    source: Annotated[
+        str,
+        Arg(
+            "files, of a node on this machine, or streams: its stream amq.pybroker.telemetry, from anywhere",
+            "--from",
+            choices=("files", "streams"),
+        ),
+    ] = "files"
+    vhost: VHostArg = "/"
+    host: HostArg = None
+    stream_port: StreamPortArg = None
+    username: UserArg = None
+    password_file: PasswordFileArg = None
+    uri_file: UriFileArg = None
     master: MasterArg = None
     remote: RemoteArg = None
 
@@ -21,7 +48,8 @@ class Args(NamedTuple):
 def run(node: Node, args: Args) -> dict[str, Any]:
     """Return the words."""
     del node
-    return {"words": ["follow", "--since", args.since, *options(args)]}
+    words = ["follow", "--since", args.since, *options(args)]
+    return {"words": [*words, "--from", "streams", *connection(args)] if args.source == "streams" else words}
 
 
 COMMAND = Command(

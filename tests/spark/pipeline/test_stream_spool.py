@@ -1,0 +1,89 @@
+"""The node's stream of telemetry becomes files as the node writes them, each message once, also after a kill."""
+
+import pytest
+
+pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[spark]'")
+
+import json
+from types import SimpleNamespace
+
+from pybroker.spark.pipeline import stream_spool
+from pybroker.spark.pipeline.failure import FailureError
+from pybroker.spark.pipeline.stream_export import stream_options
+from pybroker.spark.pipeline.stream_spool import STATE, StreamSpool
+from tests.spark.stream.conftest import link, options, publish, stream, stream_port
+
+__all__ = ["link", "options", "publish", "stream"]
+
+NOON_MS = 1_767_268_800_000
+
+
+@pytest.fixture
+def spool(broker, stream, tmp_path):
+    names = ("super_stream", "vhost", "username", "password_file", "uri_file")
+    place = {"stream": stream, "host": broker.host, "stream_port": stream_port(broker)}
+    return StreamSpool(tmp_path, stream_options(SimpleNamespace(**dict.fromkeys(names), **place)))
+
+
+@pytest.fixture
+def tell(channel, stream, name):
+    """Return a function that publishes rows of a table as the node does."""
+    channel.exchange_declare(name, "fanout")
+    channel.queue_bind(stream, name)
+
+    def tell(table, *seqs, ts=NOON_MS):
+        for seq in seqs:
+            row = {"v": 1, "ts": ts, "seq": seq, "node": "n@h"}
+            channel.basic_publish(name, table, json.dumps(row).encode())
+        channel.wait_for_confirms()
+
+    yield tell
+    channel.exchange_delete(name)
+
+
+def rows(folder):
+    return {
+        str(path.relative_to(folder)): [json.loads(line)["seq"] for line in path.read_text().splitlines()]
+        for path in sorted(folder.glob("*/*.ndjson"))
+    }
+
+
+def test_rows_stand_in_files_by_table_and_hour(spool, tell, tmp_path):
+    tell("queue_sample", 1, 2)
+    tell("node_sample", 3)
+    tell("queue_sample", 4, ts=NOON_MS + 3_600_000)
+    tell("unknown", 5)
+    assert spool.fill() == 5
+    assert rows(tmp_path) == {
+        "node_sample/20260101T12.00000000000000000002.n@h.ndjson": [3],
+        "queue_sample/20260101T12.00000000000000000000.n@h.ndjson": [1, 2],
+        "queue_sample/20260101T13.00000000000000000003.n@h.ndjson": [4],
+    }
+    assert spool.fill() == 0
+    tell("queue_sample", 6)
+    assert spool.fill() == 1
+    assert rows(tmp_path)["queue_sample/20260101T12.00000000000000000005.n@h.ndjson"] == [6]
+
+
+def test_after_a_kill_the_same_files_are_written_again(spool, tell, tmp_path):
+    tell("queue_sample", 1, 2)
+    spool.fill()
+    (tmp_path / STATE).unlink()
+    tell("queue_sample", 3)
+    spool.fill()
+    assert rows(tmp_path) == {"queue_sample/20260101T12.00000000000000000000.n@h.ndjson": [1, 2, 3]}
+
+
+def test_much_is_written_in_portions(spool, tell, tmp_path, monkeypatch):
+    monkeypatch.setattr(stream_spool, "MESSAGES_MAX", 1)
+    tell("queue_sample", 1)
+    tell("queue_sample", 2)
+    spool.fill()
+    assert sorted(seq for seqs in rows(tmp_path).values() for seq in seqs) == [1, 2]
+    assert json.loads((tmp_path / STATE).read_text())["next"] == 2
+
+
+def test_a_stream_that_is_not_there_is_told_of(spool, channel, stream):
+    channel.queue_delete(stream)
+    with pytest.raises(FailureError, match="cannot be read"):
+        spool.fill()
