@@ -289,8 +289,8 @@ class Streams:
 
     @property
     def busy(self) -> "set[Stream]":
-        """Return the streams with whose files something is done."""
-        return set(self._moving)
+        """Return the streams with whose files something is done, removals of what is too old or too much as well."""
+        return {*self._moving, *self._retaining}
 
     def may_write(self, stream: "Stream") -> bool:
         """Tell whether nothing is done with the files of a stream."""

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 OCTETS_MIN: Final = 131_072
 # In one batch: the streams are synced one after the other, and the batch waits for them.
 STREAMS_MAX: Final = 4
-# Other streams that move, or are being made: they come first, in the same thread, and the batch would wait for all.
+# Other streams that move, lose what is too old, or are being made: they come first, in the same thread, and the batch
+# would wait for all.
 OTHERS_MAX: Final = 2
 # Left from before, which has not moved: a batch does not wait for more of it.
 BEFORE_OCTETS_MAX: Final = 4_194_304
@@ -71,7 +72,7 @@ class Straight:
         sizes = {stream: stream.pieces.octets_of(position) for stream in self._streams.uncommitted}
         large = sorted((each for each in sizes if sizes[each] >= OCTETS_MIN), key=sizes.__getitem__, reverse=True)
         large = large[:STREAMS_MAX]
-        if len(self._streams.busy.difference(large)) > OTHERS_MAX:
+        if self._must_queue(large):
             return False
         self._batch = builder, done
         # Each has a seq now: above those of the batch's messages, below all others.
@@ -84,6 +85,10 @@ class Straight:
         if not self._left:
             self._batch = None
         return bool(self._left)
+
+    def _must_queue(self, writing: "list[Stream]") -> bool:
+        """Tell whether much is done with the files of streams beside those that are to be written straight."""
+        return len(self._streams.busy.difference(writing)) > OTHERS_MAX
 
     def move_ended(self, stream: "Stream") -> bool:
         """Learn that nothing is being written to a stream's files; tell whether a straight write is, now."""
@@ -100,7 +105,11 @@ class Straight:
     def _begin(self, write: Write) -> bool:
         """Have all of a stream written that has not moved, if that can be; tell whether it can."""
         stream = write.stream
-        if stream.deleted or not self._streams.may_write(stream):
+        if (
+            stream.deleted
+            or not self._streams.may_write(stream)
+            or self._must_queue([each.stream for each in self._left])
+        ):
             return False
         stop = stream.end_of(write.position)
         pieces = write.pieces = stream.pieces.movable(stream.files.next_offset, stop, 1 << 62)

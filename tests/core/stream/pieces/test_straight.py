@@ -219,3 +219,28 @@ def test_a_batch_does_not_wait_for_many_streams_that_are_being_made(world, strea
         make(world, f"n{number}")
     publish(stream, OCTETS_MIN)
     assert close(world) == (False, [])
+
+
+def retain_for_ever(world, monkeypatch, count):
+    """Have the files of so many streams looked at for what is too old, without an end."""
+    monkeypatch.setattr(Files, "retain", lambda *_: None)
+    for number in range(count):
+        world.broker.streams.retain(make(world, f"r{number}", age_max_ms=1_000))
+
+
+def test_a_batch_does_not_wait_for_many_streams_that_lose_what_is_too_old(world, stream, log, monkeypatch):
+    publish(stream, OCTETS_MIN)
+    retain_for_ever(world, monkeypatch, OTHERS_MAX + 1)
+    assert close(world) == (False, [])
+
+
+def test_a_batch_that_waited_for_a_move_does_not_wait_for_many_removals(world, stream, log, monkeypatch):
+    publish(stream, 1_000)
+    stream.pieces.seal()
+    world.broker.streams.log_completed(1)
+    world.broker.streams.move(stream)
+    publish(stream, OCTETS_MIN)
+    waits, told = close(world)
+    retain_for_ever(world, monkeypatch, OTHERS_MAX + 1)
+    stream.files.answer()
+    assert (waits, told, stream.files.written) == (True, [1], [])
