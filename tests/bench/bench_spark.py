@@ -11,9 +11,11 @@ cost of a query, of starting the Python processes above all, is measured too, wi
 of each further million. A busy machine takes up to twice the CPU for the same work, so the bound in seconds is meant
 for a quiet one; ratios hold on either.
 
-Gates: at most 2.5 CPU seconds of Python for a million rows read, at least 3 times less CPU in all than the reading
-script, at most half of the parent's Python, and with `--long` memory that does not grow with the rows. Exit code 1 if
-one is missed.
+`replay` and `follow` read a stream of messages of 100 octets, in batch and as a stream, through the stream protocol.
+
+Gates: at most 1.0 CPU seconds of Python for a million further rows of a stream, at most 2.5 for a million rows read of
+a queue, at least 3 times less CPU in all than the reading script, at most half of the parent's Python, and with
+`--long` memory that does not grow with the rows. Exit code 1 if one is missed.
 """
 
 import argparse
@@ -35,7 +37,9 @@ import psutil
 from pybroker.client import connect, parse_uri
 from pybroker.client.channel.content import Encoder
 from pybroker.spark.session import Session
+from tests.bench.spark_streams import OF_STREAMS, STREAM, fill_stream
 from tests.interop.broker_process import BrokerProcess
+from tests.spark.stream.conftest import stream_port
 
 QUEUE = "bench-spark"
 BODY_OCTETS = 60
@@ -45,6 +49,7 @@ PER_TRIGGER = 250_000
 # Rows after which the JVM has compiled what it compiles.
 WARM = 500_000
 PYTHON_CPU_MAX_S = 2.5
+STREAM_CPU_MAX_S = 1.0
 TIMES_LESS_MIN = 3.0
 OF_PARENT_MAX = 0.5
 # A script that waits for each confirm is slow; what it takes for a message does not depend on how many there are.
@@ -150,7 +155,9 @@ def by_spark(uri: str, rows: int, how: str, folder: str, each: int) -> dict[str,
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     found = {}
-    for name in how.split(","):
+    for name in set(how.split(",")) & set(OF_STREAMS):
+        found[name] = by_replay(rows, partial(OF_STREAMS[name], spark), Path(folder, name))
+    for name in [name for name in how.split(",") if name in WORK]:
         work = partial(WORK[name], spark, {"uri": uri})
         found[name] = by_query(uri, rows, work, Path(folder, name), each, fills=name != "sink")
     return found
@@ -178,6 +185,15 @@ def by_query(
     empty(uri)
     queries = -(-rows // each)
     further = {kind: (cpu_s[kind] - queries * fixed[kind]) / rows * 1e6 for kind in cpu_s}
+    return {"rows": rows, "wall_s": wall_s, "cpu_s": cpu_s, "fixed_cpu_s": fixed, "further_cpu_s": further}
+
+
+def by_replay(rows: int, work: Callable[[Path, int], None], place: Path) -> dict[str, object]:
+    """Read so many messages of the stream from its first one; return what that took."""
+    work(place / "warm", WARM)
+    fixed = measured("", 0, partial(work, place / "few", FEW), fills=False)[1]
+    wall_s, cpu_s = measured("", 0, partial(work, place / "run", rows), fills=False)
+    further = {kind: (cpu_s[kind] - fixed[kind]) / rows * 1e6 for kind in cpu_s}
     return {"rows": rows, "wall_s": wall_s, "cpu_s": cpu_s, "fixed_cpu_s": fixed, "further_cpu_s": further}
 
 
@@ -295,6 +311,12 @@ def show(name: str, result: dict) -> None:
 def judge(results: dict[str, dict], parents: dict[str, dict]) -> list[str]:
     """Return the gates that are missed."""
     missed = []
+    for name in OF_STREAMS:
+        further = results[name]["further_cpu_s"]["python"] if name in results else 0.0
+        if further > STREAM_CPU_MAX_S:
+            missed.append(
+                f"{name}: {further:.2f} CPU s of Python for a million further rows, {STREAM_CPU_MAX_S} is the most"
+            )
     for name in ("stream", "batch"):
         python = results[name]["per_million"]["python"] if name in results else 0.0
         if python > PYTHON_CPU_MAX_S:
@@ -325,7 +347,13 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--long", type=int, default=0, help="rows of another streaming run, for memory")
     parser.add_argument("--round", type=int, default=1_000_000, help="the most rows of a query, and of the queue")
-    parser.add_argument("--only", nargs="*", choices=(*WORK, "scripts"), default=(*WORK, "scripts"), help="what to run")
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        choices=(*WORK, *OF_STREAMS, "scripts"),
+        default=(*WORK, *OF_STREAMS, "scripts"),
+        help="what to run",
+    )
     parser.add_argument("--parent", type=Path, help="checkout of another version to run beside this one, C built")
     parser.add_argument("--broker", help="HOST:PORT:PID of another broker")
     parser.add_argument("--json", type=Path, help="where to write the figures")
@@ -359,13 +387,23 @@ def run_all(given: argparse.Namespace, uri: str, broker: BrokerProcess) -> tuple
     """Return the results of this version, and of the parent."""
     with connect(uri) as connection:
         connection.channel().queue_declare(QUEUE)
-    how = ",".join(name for name in WORK if name in given.only)
+        connection.channel().queue_declare(STREAM, durable=True, arguments={"x-queue-type": "stream"})
+    how = ",".join(name for name in (*WORK, *OF_STREAMS) if name in given.only)
+    if set(given.only) & set(OF_STREAMS):
+        port = stream_port(broker)
+        os.environ["BENCH_STREAM_PORT"] = str(port)
+        fill_stream(max(given.rows, WARM), port)
     start = partial(run, uri=uri, broker=broker, each=given.round)
     results, parents = {}, {}
     if how:
         results |= start("spark", how, rows=given.rows, root=ROOT)
         if given.parent:
-            parents |= start("spark", how, rows=given.rows, root=given.parent.absolute())
+            parents |= start(
+                "spark",
+                ",".join(name for name in WORK if name in given.only),
+                rows=given.rows,
+                root=given.parent.absolute(),
+            )
     if "scripts" in given.only:
         for script in ("read", "publish"):
             results |= start("script", script, rows=given.rows, root=ROOT)
