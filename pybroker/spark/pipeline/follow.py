@@ -50,7 +50,7 @@ def follow(given: argparse.Namespace, read_since: Callable[[datetime], datetime]
         while True:
             began_s = time.monotonic()
             if spool is not None:
-                spool.fill()
+                fill(given, spool, is_first=is_first)
             if is_first or is_new(warehouse, given.telemetry):
                 is_first = not run_jobs(given, read_since)
             time.sleep(max(0.0, PERIOD_S - (time.monotonic() - began_s)))
@@ -63,6 +63,16 @@ def _spool(given: argparse.Namespace) -> StreamSpool | None:
     given.telemetry = given.warehouse / SPOOL
     given.stream, given.super_stream = TELEMETRY, None
     return StreamSpool(given.telemetry, stream_options(given))
+
+
+def fill(given: argparse.Namespace, spool: StreamSpool, *, is_first: bool) -> None:
+    """Read what came. A broker that has gone is looked for again, but not at the start: its address may be wrong."""
+    try:
+        spool.fill()
+    except FailureError as failure:
+        if is_first:
+            raise
+        say(given, f"{failure.text}; trying again")
 
 
 def is_new(warehouse: Warehouse, journal: Path) -> bool:

@@ -43,6 +43,8 @@ class StreamSpool:
     def fill(self) -> int:
         """Write what came since the last time; return how many messages. Raises FailureError."""
         stream, count = self._options.stream, 0
+        # Of a time that failed: these messages come again.
+        self._lines.clear()
         try:
             with link_to(self._options, stream) as link:
                 ends = link.ends(stream)
@@ -59,7 +61,7 @@ class StreamSpool:
                         start = chunk.next
                         if start >= ends.next or sum(len(lines) for _, lines in self._lines.values()) >= MESSAGES_MAX:
                             self._write({"id": ends.id, "next": start})
-        except (ClientError, AmqpError) as error:
+        except (ClientError, AmqpError, OSError) as error:
             raise FailureError(f"stream {stream} cannot be read: {error}", UNAVAILABLE) from error
         self._expire()
         return count
@@ -118,3 +120,8 @@ def _replace(path: Path, octets: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     other.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

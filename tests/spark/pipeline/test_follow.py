@@ -79,3 +79,15 @@ def test_a_job_that_fails_ends_it(tmp_path, monkeypatch):
     arguments.telemetry.rmdir()
     with pytest.raises(FailureError, match="there is no telemetry"):
         follow.follow(arguments, lambda now: now)
+
+
+def test_a_broker_that_goes_is_looked_for_again(capsys):
+    class Gone:
+        def fill(self):
+            raise FailureError("stream s cannot be read: gone", 69)
+
+    given = argparse.Namespace(quiet=False)
+    with pytest.raises(FailureError):
+        follow.fill(given, Gone(), is_first=True)
+    follow.fill(given, Gone(), is_first=False)
+    assert capsys.readouterr().err == "stream s cannot be read: gone; trying again\n"

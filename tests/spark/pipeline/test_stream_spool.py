@@ -87,3 +87,14 @@ def test_a_stream_that_is_not_there_is_told_of(spool, channel, stream):
     channel.queue_delete(stream)
     with pytest.raises(FailureError, match="cannot be read"):
         spool.fill()
+
+
+def test_after_a_failure_no_message_comes_twice(spool, tell, tmp_path, monkeypatch):
+    tell("queue_sample", 1)
+    tell("queue_sample", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(spool, "_write", lambda _: (_ for _ in ()).throw(OSError("no route")))
+        with pytest.raises(FailureError, match="cannot be read: no route"):
+            spool.fill()
+    spool.fill()
+    assert sorted(seq for seqs in rows(tmp_path).values() for seq in seqs) == [1, 2]
