@@ -46,7 +46,7 @@ MORE_WORDS = {
     "reset_offset": ["--stream", "q", "--reference", "g"],
 }
 # The audit log tells of what is no more; an export reads from any broker.
-OF_OTHERS = ("audit", "why_deleted", "pipeline_export", "pipeline_search")
+OF_OTHERS = ("audit", "why_deleted", "pipeline_export", "pipeline_search", "pipeline_follow")
 # A stand-in for standard input.
 DOCUMENT = Path(__file__).parents[1] / "core/transfer/rabbitmq-3.10.8.json"
 # Long enough that a listing of them fills every buffer between the daemon and a reader who does not read.
