@@ -11,6 +11,7 @@ import re
 import sys
 import time
 import urllib.parse
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,6 +51,9 @@ def stream_options(given: argparse.Namespace) -> "StreamOptions":
 def export(given: argparse.Namespace) -> dict[str, Any]:
     """Write what comes until it is ended, or what is there now. Raises FailureError."""
     options = stream_options(given)
+    if not all(map(find_spec, ("pyarrow", "pyspark"))):  # of Spark the names of types alone
+        text = "the export needs pyarrow and pyspark, but no Java: pip install 'pybroker[spark]'"
+        raise FailureError(text, UNAVAILABLE)
     folder = Path(given.to).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     streams = Streams(options)

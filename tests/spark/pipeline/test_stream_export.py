@@ -89,3 +89,9 @@ def test_an_option_that_makes_no_sense_is_a_sentence(tmp_path, capfd):
     words = ["--stream", "s", "--super-stream", "t", "--to", str(tmp_path)]
     assert main(["export", *words]) == 65
     assert "exclude each other" in capfd.readouterr().err
+
+
+def test_what_is_missing_is_named(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(stream_export, "find_spec", lambda name: None if name == "pyarrow" else name)
+    assert main(["export", "--stream", "s", "--to", str(tmp_path)]) == 69
+    assert "needs pyarrow and pyspark, but no Java: pip install 'pybroker[spark]'" in capfd.readouterr().err
