@@ -307,6 +307,7 @@ class Streams:
             return
         if error is not None:
             self._write_late(stream, error)
+            self.again.append(partial(self.move, stream))
             return
         self._count_moved(stream, pieces)
         self._move_on(stream)

@@ -170,6 +170,16 @@ def test_the_configuration_says_whether_it_is_synced(world, stream, durability, 
     assert stream.files.synced is synced
 
 
+def test_messages_that_are_synced_in_the_log_stay_so(world, stream, log):
+    world.broker.settings.stream_durability = "os"
+    publish(stream, 1_000)
+    stream.pieces.seal()
+    stream.pieces[0].position = 0
+    publish(stream, OCTETS_MIN)
+    close(world)
+    assert stream.files.synced
+
+
 def test_nothing_goes_straight_before_all_of_a_start_is_read_back(world, stream, log):
     publish(stream, 1_000)
     world.broker.streams.log_completed(1)
