@@ -51,6 +51,10 @@ def publish(session: "StreamSession", buffer: bytes, at: int, first: "Frame") ->
         _refuse_of(publisher, published, Code.ACCESS_REFUSED)
     elif publisher.stream.paused is not None and publisher.stream.paused.publish:
         _refuse_paused(publisher, published)
+    elif publisher.name and publisher.refused:
+        # Differs from RabbitMQ: what follows a refused message of a name is refused, until it is declared anew.
+        # Else a refused message that is sent again would be taken for one that is there: its id is below the last.
+        _refuse_of(publisher, published, Code.PRECONDITION_FAILED)
     else:
         _append(session, publisher, published)
     return published.next_at

@@ -215,6 +215,22 @@ def test_a_paused_stream_may_refuse_publishes(world, peer, caplog):
     assert "are refused: it is paused" in caplog.text
 
 
+def test_behind_a_refused_message_nothing_of_its_name_is_taken(world, peer):
+    peer.declare(reference="me")
+    stream, pauses = stream_of(peer), world.broker.pauses
+    peer.publish(b"a", first_id=1)
+    pauses.pause_queue(stream, "test", BROKER, publish=True, consume=False, mode="refuse")
+    peer.publish(b"b", first_id=2)
+    pauses.resume_queue(stream, BROKER)
+    peer.publish(b"c", first_id=3)
+    assert ([1], [(2, 17), (3, 17)]) == (peer.confirmed(), peer.errors())
+    again = StreamPeer(world)
+    again.declare(reference="me")
+    again.publish(b"b", b"c", first_id=2)
+    assert [2, 3] == again.confirmed()
+    assert [b"a", b"b", b"c"] == bodies(peer)
+
+
 # -- names ------------------------------------------------------------------------------------------------------------
 
 
