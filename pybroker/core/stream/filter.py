@@ -69,7 +69,8 @@ class Filters:
     def may_match_run(self, run: "Run") -> bool:
         """Tell whether a run may have messages that pass."""
         if isinstance(run, EntriesRun):
-            return self.may_match(run.bloom)
+            # One without entries was passed over when it was read.
+            return bool(run.entries) and self.may_match(run.bloom)
         if not has_values(run):
             return self.unfiltered
         return any(map(self.matches, run.contents_at(range(run.count))))

@@ -11,6 +11,7 @@ from pybroker.core.stream.filter import (
     filters_of,
     filters_of_properties,
 )
+from pybroker.entries_run import EntriesRun
 from pybroker.run import WANTS_FILTER, RunAttributes
 from pybroker.wire.stream.bloom import bloom_of
 from tests.core.stream.runs import bodies_run, content, run_of
@@ -86,6 +87,13 @@ def test_too_many_values_match_each_chunk_with_values():
     many = wanted(*[f"value {number}" for number in range(VALUES_MAX + 1)])
     assert many.may_match(bloom_of([b"apples"], 255))
     assert not many.may_match(b"")
+
+
+def test_a_chunk_that_was_passed_over_has_nothing_for_anybody():
+    many = wanted(*[f"value {number}" for number in range(VALUES_MAX + 1)], unfiltered=True)
+    run = EntriesRun.passed_over(7, 5)
+    assert not many.may_match_run(run)
+    assert not wanted("a").may_match_run(run)
 
 
 def test_a_run_in_memory_is_judged():
