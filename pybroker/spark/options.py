@@ -6,7 +6,7 @@ applies the values to the connection.
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pybroker.client import Options
@@ -123,7 +123,14 @@ class SinkOptions:
     @property
     def links(self) -> Options:
         """Return options of links, with the address of the stream protocol's port."""
-        return stream_options(self.client, self.stream_port)
+        # The protocol does not tell of an alarm: the broker reads no more. So a wait may be as long as both together.
+        patient = replace(self.client, unconfirmed_max=self.max_in_flight, rpc_timeout_s=self.settle_timeout_s)
+        return stream_options(patient, self.stream_port)
+
+    @property
+    def settle_timeout_s(self) -> float:
+        """Return how long confirms by the stream protocol may take, an alarm included."""
+        return self.confirm_timeout_s + self.blocked_max_s
 
 
 def asks_for_streaming(given: Mapping[str, str]) -> bool:
@@ -245,6 +252,10 @@ def _check_streams(values: Mapping[str, Any]) -> None:
         raise OptionError("publisherName", "and publisherSequence belong together: whose batch it is, and which")
     if len(values.get("publisherName", "").encode()) > _PUBLISHER_OCTETS_MAX:
         raise OptionError("publisherName", f"has at most {_PUBLISHER_OCTETS_MAX} octets")
+    if not named:
+        for name in ("streamPort", "followAdvertised"):
+            if name in values:
+                raise OptionError(name, "is for streams: rows are published to an exchange by AMQP")
     for name in ("exchange", "routingKey"):
         if name in values and (name == "exchange" or "stream" in named) and named:
             raise OptionError(name, f"and {named[0]} exclude each other: that says where rows go")

@@ -52,7 +52,7 @@ class RowPublisher:
     def settle(self) -> None:
         """Wait until all are confirmed. Raises as `publish`."""
         for publisher in self._publishers.values():
-            publisher.settle(self._options.confirm_timeout_s)
+            publisher.settle(self._options.settle_timeout_s)
 
     def __enter__(self) -> Self:
         return self
@@ -69,7 +69,7 @@ class RowPublisher:
         there = max(0, publisher.last_id - first + 1)
         if there < len(rows):
             messages = [entry[LENGTH_OCTETS:] for entry in _entries(rows[there:])]
-            publisher.publish(first + there, messages, self._options.confirm_timeout_s)
+            publisher.publish(first + there, messages, self._options.settle_timeout_s)
 
     def _stream_of(self, routing_key: str) -> str:
         if self._options.stream:

@@ -210,9 +210,10 @@ class Link:
         """Return how far a stream goes. Raises StreamError."""
         stats = self.stats(stream) if {Key.STREAM_STATS, Key.RESOLVE_OFFSET_SPEC} <= self._keys else {}
         committed = stats.get("committed_offset")
-        if committed is None:
+        if committed is None or "pybroker.stream_id" not in stats:
+            # RabbitMQ's last offset may be one that it took for itself.
             return self._ends_by_chunks(stream)
-        number, octets = stats.get("pybroker.stream_id", 0), stats.get("pybroker.octets")
+        number, octets = stats["pybroker.stream_id"], stats.get("pybroker.octets")
         if committed < 0:
             # It may have lost all that it had: where it goes on is behind that.
             next_offset = self.resolve(stream, NEXT)

@@ -95,9 +95,12 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _begin(self, stream: str, place: At | None, there: Ends) -> At:
         if place is None:
             return At(there.id, there.first)
-        if place.id != there.id or place.next > there.next:
+        if place.id != there.id or (place.next > there.next and not there.id):
             self._lose(f"stream {stream!r} was deleted and made anew: the messages of the old one are gone")
             return At(there.id, there.first)
+        if place.next > there.next:
+            self._lose(f"stream {stream!r} ends at {there.next} now: it lost messages up to {place.next - 1}")
+            return At(there.id, there.next)
         if place.next < there.first:
             text = f"stream {stream!r} lost messages {place.next} to {there.first - 1} before they were read"
             self._lose(f"{text}, by its retention")

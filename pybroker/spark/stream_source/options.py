@@ -96,6 +96,11 @@ def stream_options_of(values: Mapping[str, Any], client: Options, defaults: Mapp
         raise OptionError("managementUri", "is for streamPattern: a stream that is named needs no list of all")
     if len(values.get("consumerName", "").encode()) > _NAME_OCTETS_MAX:
         raise OptionError("consumerName", f"has at most {_NAME_OCTETS_MAX} octets")
+    starting = _one_of(values, _STARTING)
+    if "startingOffsetsByTimestampStrategy" in values and not (starting is not None and starting.is_time):
+        raise OptionError("startingOffsetsByTimestampStrategy", "is for a query that begins at a time")
+    if "streamPattern" in values and "managementUri" not in values and client.tls is not None:
+        raise OptionError("managementUri", "is required for streamPattern with TLS: the password goes there, too")
     return StreamOptions(
         client=client,
         stream=values.get("stream", ""),
@@ -103,7 +108,7 @@ def stream_options_of(values: Mapping[str, Any], client: Options, defaults: Mapp
         stream_pattern=values.get("streamPattern", ""),
         management_uri=values.get("managementUri", ""),
         follow_advertised=values.get("followAdvertised", True),
-        starting=_one_of(values, _STARTING),
+        starting=starting,
         ending=_one_of(values, _ENDING),
         strategy_is_latest=values.get("startingOffsetsByTimestampStrategy") == "latest",
         min_partitions=values.get("minPartitions", 1),

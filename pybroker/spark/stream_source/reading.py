@@ -3,6 +3,7 @@
 A worker serves task after task: its connections are kept for a while, since a login costs a slow hash.
 """
 
+import logging
 import pickle
 import time
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 KEPT_S: Final = 30.0
 KEPT_MAX: Final = 8
 
+_log = logging.getLogger("pybroker.spark")
 _kept: dict[tuple[bytes, str], tuple[Link, float]] = {}
 
 
@@ -37,7 +39,13 @@ def read_range(schema: "StructType", options: "StreamOptions", given: Range) -> 
     Raises DataLossError if some are gone, unless the options allow it; CallTimeout if the next ones do not come within
     pollTimeoutMs; StreamError, ClientError, OSError.
     """
-    link, key = _link(options, given.stream)
+    try:
+        link, key = _link(options, given.stream)
+    except DataLossError as error:
+        if options.fail_on_data_loss:
+            raise
+        _log.warning("%s; failOnDataLoss=false: the query goes on", error)
+        return
     is_whole = False
     try:
         # A chunk may begin before the range, or before the stream does.
@@ -72,13 +80,19 @@ def _read(link: Link, options: "StreamOptions", given: Range, rows: Rows) -> Ite
 def _begin(link: Link, options: "StreamOptions", given: Range) -> int:
     """Return the offset to begin with, `given.stop` if there is nothing any more. Raises DataLossError."""
     ends = link.ends(given.stream)
-    is_another = ends.id != given.id or ends.next < given.stop
+    if ends.id != given.id:
+        _lose(options, f"stream {given.stream!r} was deleted and made anew before it was read")
+        return given.stop
+    if ends.first > given.start:
+        _lose(options, lost(given.stream, given.start, min(ends.first, given.stop)))
+    return max(given.start, min(ends.first, given.stop))
+
+
+def _lose(options: "StreamOptions", text: str) -> None:
+    """Tell of messages that are gone. Raises DataLossError."""
     if options.fail_on_data_loss:
-        if is_another:
-            raise DataLossError(f"stream {given.stream!r} was deleted and made anew before it was read")
-        if ends.first > given.start:
-            raise DataLossError(lost(given.stream, given.start, min(ends.first, given.stop)))
-    return given.stop if is_another else max(given.start, min(ends.first, given.stop))
+        raise DataLossError(text)
+    _log.warning("%s; failOnDataLoss=false: the query goes on", text)
 
 
 def _pass_over(link: Link, options: "StreamOptions", given: Range, expected: int, first: int) -> None:
@@ -86,14 +100,13 @@ def _pass_over(link: Link, options: "StreamOptions", given: Range, expected: int
 
     Raises DataLossError.
     """
-    if options.fail_on_data_loss and expected < given.stop and (given.id or link.ends(given.stream).first > expected):
-        raise DataLossError(lost(given.stream, expected, min(first, given.stop)))
+    if expected < given.stop and (given.id or link.ends(given.stream).first > expected):
+        _lose(options, lost(given.stream, expected, min(first, given.stop)))
 
 
 def lost(stream: str, first: int, stop: int) -> str:
     """Return a sentence about messages that are gone."""
-    text = f"stream {stream!r} lost messages {first} to {stop - 1} before they were read"
-    return f"{text}: by its retention, or by damage; set failOnDataLoss=false to go on behind them"
+    return f"stream {stream!r} lost messages {first} to {stop - 1} before they were read, by retention or damage"
 
 
 def _late(given: Range, expected: int, options: "StreamOptions") -> str:
@@ -108,7 +121,7 @@ def _link(options: "StreamOptions", stream: str) -> tuple[Link, tuple[bytes, str
         link, since = found
         if time.monotonic() - since < KEPT_S:
             try:
-                link.metadata(stream)
+                link.place(stream)
             except (ClientError, OSError):
                 link.close()
             else:
