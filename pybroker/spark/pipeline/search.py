@@ -20,6 +20,7 @@ from pybroker.spark.stream.link import Ends, Link, at, since
 from pybroker.spark.stream_source.streams import Streams, link_to
 from pybroker.wire.amqp10.to_content import parts_of
 from pybroker.wire.properties import Properties, decode_properties
+from pybroker.wire.stream.entries import split
 
 if TYPE_CHECKING:
     from pybroker.spark.stream.chunk import Chunk
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 # Of a body, in the table.
 SHOWN_CHARACTERS: Final = 60
+# Headers that ids of AMQP 1.0 become.
+_MADE: Final = frozenset({"x-message-id", "x-correlation-id", "x-message-id-type", "x-correlation-id-type"})
 _ID_FIELDS: Final = ("message_id", "correlation_id")
 _SHOWN: Final = ("content_type", "message_id", "correlation_id", "reply_to", "type", "user_id", "app_id")
 
@@ -43,21 +46,27 @@ class Wanted(NamedTuple):
     since_ms: int
     until_ms: int | None
 
+    @property
+    def _names(self) -> list[str]:
+        """Return the names of headers that stand in a message as they do here."""
+        return [name for name in self.headers if name not in _MADE]
+
     def may_be_in(self, chunk: "Chunk") -> bool:
         """Tell whether a chunk may have such a message, by its time and its octets: most have none."""
         if chunk.timestamp_ms < self.since_ms:
             return False
-        if chunk.records != chunk.entries:
-            return True  # sub-batches may be compressed
-        return self.text in chunk.data and all(name.encode() in chunk.data for name in self.headers)
+        if self.text in chunk.data and all(name.encode() in chunk.data for name in self._names):
+            return True
+        # Sub-batches may be compressed.
+        return chunk.records != chunk.entries or split(chunk.data, 0)[1] != len(chunk.data)
 
     def matches(self, body: bytes, key: str, properties: Properties, headers: Mapping[str, str]) -> bool:
         """Tell whether a message has it all."""
         return (
             self.text in body
             and (not self.key or fits(self.key, tuple(key.split("."))))
-            and self.correlation_id in ("", properties.correlation_id)
-            and self.message_id in ("", properties.message_id)
+            and self.correlation_id in ("", properties.correlation_id, headers.get("x-correlation-id"))
+            and self.message_id in ("", properties.message_id, headers.get("x-message-id"))
             and all(headers.get(name) == value for name, value in self.headers.items())
         )
 

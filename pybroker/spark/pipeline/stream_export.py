@@ -6,6 +6,7 @@ the same name.
 """
 
 import argparse
+import fcntl
 import os
 import re
 import sys
@@ -13,11 +14,11 @@ import time
 import urllib.parse
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from pybroker.client.errors import ClientError
 from pybroker.spark.options import stream_source_options
-from pybroker.spark.pipeline.failure import BAD_DATA, UNAVAILABLE, FailureError
+from pybroker.spark.pipeline.failure import BAD_DATA, RUNNING, UNAVAILABLE, FailureError
 from pybroker.spark.stream_source.offset import DataLossError
 from pybroker.spark.stream_source.ranges import Range
 from pybroker.spark.stream_source.streams import Streams
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 ROWS_MAX: Final = 1_000_000
 LOOK_S: Final = 5.0
 UNFINISHED: Final = "_unfinished"
+LOCK: Final = "_lock"
+# In the metadata of a file: the number of the stream, which one that was made anew does not have.
+STREAM_ID: Final = b"pybroker.stream_id"
 _FILE: Final = re.compile(r"(?P<stream>.+)-(?P<first>\d{20})-(?P<last>\d{20})\.parquet")
 
 
@@ -58,6 +62,7 @@ def export(given: argparse.Namespace) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     streams = Streams(options)
     rows = files = 0
+    lock = _lock(folder)
     try:
         while True:
             for part in _ranges(streams.ends(), folder):
@@ -69,11 +74,12 @@ def export(given: argparse.Namespace) -> dict[str, Any]:
                 break
             time.sleep(LOOK_S)
     except DataLossError as error:
-        raise FailureError(f"the export failed: {error}", BAD_DATA) from error
+        raise FailureError(f"the export failed: {error}; export it to another folder", BAD_DATA) from error
     except (ClientError, OSError) as error:
         raise FailureError(f"the export failed: {error}", UNAVAILABLE) from error
     finally:
         streams.close()
+        lock.close()
     message = f"{rows} messages of {options.stream or options.super_stream} are in {folder}, in {files} new files"
     return {"result": "ok", "rows": rows, "files": files, "folder": str(folder), "message": message}
 
@@ -82,9 +88,9 @@ def _ranges(ends: "dict[str, Ends]", folder: Path) -> "Iterator[Range]":
     """Yield what is to be written, in files of a bounded size. Raises FailureError if messages are lost in between."""
     done = exported(folder)
     for number, (stream, there) in enumerate(ends.items()):
-        start = done.get(stream, there.first)
-        if start > there.next:
-            text = f"{folder} has messages of stream {stream!r} up to {start - 1}, which ends with {there.next - 1}"
+        start, number_before = done.get(stream, (there.first, there.id))
+        if start > there.next or number_before != there.id:
+            text = f"{folder} has messages of another stream {stream!r}, up to {start - 1}"
             raise FailureError(f"{text}: it was made anew; export it to another folder", BAD_DATA)
         if start < there.first:
             text = f"stream {stream!r} lost messages {start} to {there.first - 1} before they were exported"
@@ -93,15 +99,31 @@ def _ranges(ends: "dict[str, Ends]", folder: Path) -> "Iterator[Range]":
             yield Range(stream, there.id, number, first, min(first + ROWS_MAX, there.next))
 
 
-def exported(folder: Path) -> dict[str, int]:
-    """Return of each stream the offset behind the messages that are in files."""
-    found: dict[str, int] = {}
+def exported(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return of each stream the offset behind the messages that are in files, and its number."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - takes a moment
+
+    newest: dict[str, tuple[int, Path]] = {}
     for path in folder.iterdir():
         match = _FILE.fullmatch(path.name)
         if match is not None:
             stream = urllib.parse.unquote(match["stream"])
-            found[stream] = max(found.get(stream, 0), int(match["last"]) + 1)
-    return found
+            newest[stream] = max(newest.get(stream, (0, path)), (int(match["last"]) + 1, path))
+    return {
+        stream: (next_offset, int((pq.read_schema(path).metadata or {}).get(STREAM_ID, b"0")))
+        for stream, (next_offset, path) in newest.items()
+    }
+
+
+def _lock(folder: Path) -> BinaryIO:
+    """Have the folder for ourselves until the file is closed. Raises FailureError."""
+    file = (folder / LOCK).open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise FailureError(f"another export into {folder} is running", RUNNING) from None
+    return file
 
 
 def write(folder: Path, options: "StreamOptions", part: Range) -> int:
@@ -120,9 +142,11 @@ def write(folder: Path, options: "StreamOptions", part: Range) -> int:
     name = urllib.parse.quote(part.stream, safe="")
     unfinished = folder / f"{UNFINISHED}-{name}"
     rows = 0
-    with pq.ParquetWriter(unfinished, to_arrow_schema(schema, timezone="UTC"), compression="zstd") as writer:
+    columns = to_arrow_schema(schema, timezone="UTC")
+    kept = columns.with_metadata({STREAM_ID: str(part.id)})
+    with pq.ParquetWriter(unfinished, kept, compression="zstd") as writer:
         for batch in read_range(schema, options, part):
-            writer.write_table(pa.Table.from_batches([batch]))
+            writer.write_table(pa.Table.from_batches([batch]).cast(kept))
             rows += len(batch)
     _sync(unfinished, os.O_RDONLY)
     unfinished.rename(folder / f"{name}-{part.start:020d}-{part.stop - 1:020d}.parquet")

@@ -5,13 +5,14 @@ import pytest
 pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[spark]'")
 
 import json
+import zlib
 
 from hypothesis import given, strategies as st
 
 from pybroker.client import Properties, Table
 from pybroker.spark.pipeline import search
 from pybroker.spark.pipeline.program import main
-from tests.spark.stream.conftest import link, options, publish, stream, stream_port
+from tests.spark.stream.conftest import encoded, link, options, publish, stream, stream_port
 
 __all__ = ["link", "options", "publish", "stream"]
 
@@ -98,6 +99,19 @@ def test_messages_of_stream_clients(find, publish, stream):
     assert offsets(found) == [0]
     assert found["messages"][0]["routing_key"] == stream
     assert find("--header=x", code=64) == "Error:\n'x' is not a header: use NAME=VALUE\n"
+
+
+def test_a_compressed_sub_batch_of_one_message_is_opened(find, link, stream):
+    plain = encoded(b"hidden")
+    packer = zlib.compressobj(wbits=31)
+    packed = packer.compress(len(plain).to_bytes(4) + plain) + packer.flush()
+    entry = bytes([0x90, 0, 1]) + (len(plain) + 4).to_bytes(4) + len(packed).to_bytes(4) + packed
+    publisher = link.publisher(stream)
+    content = bytes([publisher.id]) + (1).to_bytes(4) + (1).to_bytes(8) + entry
+    publisher.open += 1
+    link.send_octets((len(content) + 4).to_bytes(4) + b"\0\2\0\1" + content)
+    publisher.settle(10.0)
+    assert offsets(find("--text=hidden")) == [0]
 
 
 def test_an_empty_stream_has_none(find):

@@ -77,11 +77,24 @@ def test_lost_messages_are_told(export, publish, stream, broker):
     assert f"stream '{stream}' lost messages 5 to 5 before they were exported" in export(code=65)
 
 
+def test_one_export_at_a_time_writes_into_a_folder(export, publish, tmp_path):
+    publish(b"a")
+    with stream_export._lock(tmp_path):
+        assert "another export into" in export(code=75)
+    assert export() == 1
+
+
 def test_a_stream_made_anew_is_another_one(export, publish, stream, channel):
+    def publish_anew(stream):
+        for number in range(3):
+            channel.publish_and_wait("", stream, b"%d" % number)
+
     publish(b"a", b"b")
     export()
     channel.queue_delete(stream)
     channel.queue_declare(stream, durable=True, arguments={"x-queue-type": "stream"})
+    assert "it was made anew; export it to another folder" in export(code=65)
+    publish_anew(stream)
     assert "it was made anew; export it to another folder" in export(code=65)
 
 

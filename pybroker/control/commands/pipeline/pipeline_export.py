@@ -65,6 +65,14 @@ def check(args: Args) -> None:
         raise BadArguments(f"Bad argument: {options_} cannot be combined", EX_USAGE)
     if args.format != PARQUET and (args.queue is not None or args.checkpoint is None):
         raise BadArguments(f"Bad argument: --format {args.format} needs a stream and --checkpoint", EX_USAGE)
+    if args.queue is None and args.port is not None:
+        raise BadArguments("Bad argument: --port is for a queue; of a stream it is --stream-port", EX_USAGE)
+    if args.queue is not None and args.stream_port is not None:
+        raise BadArguments("Bad argument: --stream-port is for a stream", EX_USAGE)
+    if args.queue is None and args.format == PARQUET and (args.master or args.remote):
+        raise BadArguments(
+            "Bad argument: a stream is written to Parquet without Spark: no --master, no --remote", EX_USAGE
+        )
     if args.format == PARQUET and args.checkpoint is not None:
         raise BadArguments("Bad argument: --checkpoint is for --format delta and iceberg", EX_USAGE)
 

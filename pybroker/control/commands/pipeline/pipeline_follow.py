@@ -1,5 +1,6 @@
 """pipeline_follow: tables and reports are kept new, until it is ended."""
 
+from os import EX_USAGE
 from typing import Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.pipeline import (
@@ -16,7 +17,7 @@ from pybroker.control.arguments.pipeline import (
     connection,
     options,
 )
-from pybroker.control.spec import Arg, Command, Node, VHostArg
+from pybroker.control.spec import Arg, BadArguments, Command, Node, VHostArg
 
 
 class Args(NamedTuple):
@@ -45,6 +46,17 @@ class Args(NamedTuple):
     remote: RemoteArg = None
 
 
+def check(args: Args) -> None:
+    """Raise BadArguments for what does not go together."""
+    if args.source == "streams":
+        if args.telemetry is not None:
+            raise BadArguments("Bad argument: --telemetry is for --from files", EX_USAGE)
+        return
+    for name in ("host", "stream_port", "username", "password_file", "uri_file"):
+        if getattr(args, name) is not None:
+            raise BadArguments(f"Bad argument: --{name.replace('_', '-')} is for --from streams", EX_USAGE)
+
+
 def run(node: Node, args: Args) -> dict[str, Any]:
     """Return the words."""
     del node
@@ -60,6 +72,7 @@ COMMAND = Command(
     effect="write",
     access="administrator",
     run=run,
+    check=check,
     app="any",
     offline="pipeline",
 )

@@ -54,6 +54,9 @@ def check(args: Args) -> None:
         raise BadArguments("Bad argument: --stream or --super-stream is needed", EX_USAGE)
     if args.stream is not None and args.super_stream is not None:
         raise BadArguments("Bad argument: --stream and --super-stream cannot be combined", EX_USAGE)
+    for name in ("key", "text", "correlation_id", "message_id"):
+        if getattr(args, name) == "":
+            raise BadArguments(f"Bad argument: --{name.replace('_', '-')} must not be empty", EX_USAGE)
     if args.limit < 1:
         raise BadArguments("Bad argument: --limit must be above 0", EX_USAGE)
     for word in args.header:

@@ -44,6 +44,9 @@ def test_a_stream_is_read_at_its_own_port():
         ({"to": "/lake", "queue": "q", "stream": "s"}, "--queue and --stream cannot be combined"),
         ({"to": "/lake", "queue": "q", "format": "delta", "checkpoint": "/c"}, "needs a stream and --checkpoint"),
         ({"to": "/lake", "stream": "s", "format": "delta"}, "needs a stream and --checkpoint"),
+        ({"to": "/lake", "stream": "s", "port": 5672}, "of a stream it is --stream-port"),
+        ({"to": "/lake", "queue": "q", "stream_port": 5552}, "--stream-port is for a stream"),
+        ({"to": "/lake", "stream": "s", "master": "local"}, "without Spark"),
         ({"to": "/lake", "stream": "s", "checkpoint": "/c"}, "--checkpoint is for --format delta and iceberg"),
     ],
 )

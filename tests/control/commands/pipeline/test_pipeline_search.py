@@ -24,6 +24,7 @@ def test_what_was_given_is_said():
         ({}, "--stream or --super-stream"),
         ({"stream": "s", "super_stream": "t"}, "cannot be combined"),
         ({"stream": "s", "limit": 0}, "--limit must be above 0"),
+        ({"stream": "s", "correlation_id": ""}, "--correlation-id must not be empty"),
         ({"stream": "s", "header": ("x",)}, "--header is NAME=VALUE, not 'x'"),
     ],
 )
