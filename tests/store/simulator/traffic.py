@@ -246,13 +246,10 @@ class Traffic:
 
         def done(found: Any) -> None:
             self.fetches -= 1
-            if self.node.fault.hit:
-                # A read that is tried again leaves out what was settled meanwhile.
-                live = set(self.model.live(queue_id)) if queue_id not in self.model.deleted else set()
-                came = {run.first_seq + at for run, indexes in found for at in indexes}
-                wanted_still = {seq: body for seq, body in expected.items() if seq in live or seq in came}
-            else:
-                wanted_still = expected
+            # A read that waits for another one, or is tried again, leaves out what was settled meanwhile.
+            live = set(self.model.live(queue_id)) if queue_id not in self.model.deleted else set()
+            came = {run.first_seq + at for run, indexes in found for at in indexes}
+            wanted_still = {seq: body for seq, body in expected.items() if seq in live or seq in came}
             self._compare(f"queue {queue_id}", wanted_still, found)
 
         self.log.fetch(queue_id, wanted, done)
