@@ -91,7 +91,12 @@ class Reader:
         """Have messages read back, as `read_back` does; `done` is called once with what is there, ascending by seq."""
         self._asked.append(_Asked(locate, steady_ms, done, again))
         if not self._is_reading:
-            self._read_next()
+            try:
+                self._read_next()
+            except BaseException:
+                # The caller learns of it, and asks again.
+                self._asked.pop()
+                raise
 
     def _read_next(self, *, waited: bool = False) -> None:
         """Read what was asked for longest, and with it others that are to have the same time.

@@ -229,3 +229,24 @@ def test_many_are_answered_in_several_turns(disk, monkeypatch):
         answered.append(len(reading.got))
     assert answered == [3, 5, 6]
     assert [bodies(each) for each in reading.got] == [[content(b"%d" % seq)] for seq in range(1, 7)]
+
+
+def test_a_request_that_could_not_begin_is_its_callers_again(disk):
+    class Short(InlineWorker):
+        is_short = True
+
+        def submit(self, job, done):
+            if self.is_short:
+                raise MemoryError
+            super().submit(job, done)
+
+    worker, answers = Short(), []
+    journal_reader = Reader(worker, disk, LOG_ID)
+    for is_short in (True, False):
+        worker.is_short = is_short
+        try:
+            journal_reader.fetch(lambda *, again: [wanted(1, 1, 1)], STEADY_MS, answers.append)
+        except MemoryError:
+            assert is_short
+    worker.run()
+    assert len(answers) == 1
