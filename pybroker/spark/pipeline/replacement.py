@@ -9,13 +9,14 @@ A kill before the decision leaves the old dates. After one that comes later the 
 in place when it has the files that were staged: no two writes of Spark's give a file the same name.
 """
 
-import contextlib
 import ctypes
 import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+from pybroker.spark.disk import sync_file, sync_folder
 
 PARTITION: Final = "date="
 SUFFIX: Final = ".parquet"
@@ -72,22 +73,6 @@ def stage(table: str, folder: Path, days: list[str], stamp: int) -> Replacement:
 def names_in(folder: Path) -> list[str]:
     """Return the names of a date's files, sorted; none if it is not there."""
     return sorted(path.name for path in folder.glob(f"*{SUFFIX}"))
-
-
-def sync_file(path: Path) -> None:
-    """Have the octets of a file on disk."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on disk, where its file system can do that."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with contextlib.suppress(OSError):
-            os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _exchange(new: Path, here: Path, old: Path) -> None:

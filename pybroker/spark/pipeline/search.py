@@ -16,7 +16,8 @@ from pybroker.errors import AmqpError
 from pybroker.spark.parse.headers import header_maps
 from pybroker.spark.pipeline.failure import UNAVAILABLE, USAGE, FailureError
 from pybroker.spark.pipeline.stream_export import stream_options
-from pybroker.spark.stream.link import Ends, Link, at, since
+from pybroker.spark.stream.link import Link
+from pybroker.spark.stream.places import Ends, at, since
 from pybroker.spark.stream_source.streams import Streams, link_to
 from pybroker.wire.amqp10.to_content import parts_of
 from pybroker.wire.properties import Properties, decode_properties

@@ -7,7 +7,6 @@ the same name.
 
 import argparse
 import fcntl
-import os
 import re
 import sys
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from pybroker.client.errors import ClientError
+from pybroker.spark.disk import sync_file, sync_folder
 from pybroker.spark.options import stream_source_options
 from pybroker.spark.pipeline.failure import BAD_DATA, RUNNING, UNAVAILABLE, FailureError
 from pybroker.spark.stream_source.offset import DataLossError
@@ -27,7 +27,7 @@ from pybroker.spark.values import OptionError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pybroker.spark.stream.link import Ends
+    from pybroker.spark.stream.places import Ends
     from pybroker.spark.stream_source.options import StreamOptions
 
 # Of a file. Fewer where fewer have come.
@@ -148,15 +148,7 @@ def write(folder: Path, options: "StreamOptions", part: Range) -> int:
         for batch in read_range(schema, options, part):
             writer.write_table(pa.Table.from_batches([batch]).cast(kept))
             rows += len(batch)
-    _sync(unfinished, os.O_RDONLY)
+    sync_file(unfinished)
     unfinished.rename(folder / f"{name}-{part.start:020d}-{part.stop - 1:020d}.parquet")
-    _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+    sync_folder(folder)
     return rows
-
-
-def _sync(path: Path, flags: int) -> None:
-    opened = os.open(path, flags)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

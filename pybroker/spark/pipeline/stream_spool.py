@@ -5,7 +5,6 @@ on disk; after a kill in between the same messages are written into files of the
 """
 
 import json
-import os
 import re
 import time
 from pathlib import Path
@@ -13,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.client.errors import ClientError
 from pybroker.errors import AmqpError
+from pybroker.spark.disk import write_file
 from pybroker.spark.pipeline.failure import UNAVAILABLE, FailureError
 from pybroker.spark.pipeline.schemas import RAW
-from pybroker.spark.stream.link import at
+from pybroker.spark.stream.places import at
 from pybroker.spark.stream_source.streams import link_to
 from pybroker.wire.amqp10.to_content import parts_of
 
@@ -95,10 +95,10 @@ class StreamSpool:
         for (table, hour, node), (first, lines) in self._lines.items():
             folder = self._folder / table
             folder.mkdir(parents=True, exist_ok=True)
-            _replace(folder / f"{hour}.{first:020}.{node}.ndjson", b"".join([line + b"\n" for line in lines]))
+            write_file(folder / f"{hour}.{first:020}.{node}.ndjson", b"".join([line + b"\n" for line in lines]))
         self._lines.clear()
         self._folder.mkdir(parents=True, exist_ok=True)
-        _replace(self._folder / STATE, json.dumps(state).encode())
+        write_file(self._folder / STATE, json.dumps(state).encode())
 
     def _known(self) -> dict[str, Any]:
         path = self._folder / STATE
@@ -110,18 +110,3 @@ class StreamSpool:
         for path in self._folder.glob("*/*.ndjson"):
             if path.stat().st_mtime < time.time() - KEPT_S:
                 path.unlink()
-
-
-def _replace(path: Path, octets: bytes) -> None:
-    """Write a file under another name, sync it, and give it its own."""
-    other = path.with_name(f".{path.name}.new")
-    with other.open("wb") as file:
-        file.write(octets)
-        file.flush()
-        os.fsync(file.fileno())
-    other.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -20,8 +20,9 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from pybroker.spark.disk import write_file
 from pybroker.spark.pipeline.failure import RUNNING, FailureError
-from pybroker.spark.pipeline.replacement import PARTITION, Replacement, stage, sync_file, sync_folder
+from pybroker.spark.pipeline.replacement import PARTITION, Replacement, stage
 from pybroker.spark.pipeline.schemas import RAW, TABLES, Table
 
 STATE: Final = "_state.json"
@@ -140,11 +141,8 @@ class Warehouse:
         """Replace a file, whole."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f".{path.name}.{os.getpid()}")
-        new.write_text(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True), encoding="utf-8")
-        sync_file(new)
-        new.replace(path)
-        sync_folder(path.parent)
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        write_file(path, text.encode())
 
     def add_bad(self, table: str, lines: Iterable[tuple[str, str]]) -> int:
         """Keep lines of journal files that are no rows, a file for each of these; return how many they are."""

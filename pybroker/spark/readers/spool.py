@@ -22,6 +22,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from pybroker.spark.disk import sync_file, sync_folder, write_file
 from pybroker.spark.parse.raw import SCHEMA
 
 _DIGITS: Final = 12
@@ -84,12 +85,8 @@ class Spool:
         if self.is_claimed:
             return
         self.id = self.id or uuid.uuid4().hex[:_ID_DIGITS]
-        path = self.folder / _SOURCE
-        unfinished = path.with_suffix(_UNFINISHED)
-        unfinished.write_text(json.dumps(self._source | {"id": self.id}, sort_keys=True) + "\n", encoding="utf-8")
-        _sync(unfinished, os.O_RDONLY)
-        unfinished.rename(path)
-        self._sync_folder()
+        text = json.dumps(self._source | {"id": self.id}, sort_keys=True)
+        write_file(self.folder / _SOURCE, text.encode() + b"\n")
         self.is_claimed = True
 
     def close(self) -> None:
@@ -123,9 +120,9 @@ class Spool:
                     rows += len(batch)
                     redelivered += batch.column("redelivered").true_count
             if rows:
-                _sync(unfinished, os.O_RDONLY)
+                sync_file(unfinished)
                 unfinished.rename(self.path(number))
-                self._sync_folder()
+                sync_folder(self.folder)
                 self.redelivered += redelivered
         finally:
             unfinished.unlink(missing_ok=True)
@@ -177,22 +174,10 @@ class Spool:
             raise SpoolError(text)
         self.is_claimed = True
 
-    def _sync_folder(self) -> None:
-        _sync(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-
 
 def describe(source: dict[str, str]) -> str:
     """Return a source in words, of a folder or of an offset."""
     return f"queue {source.get('queue')!r} in virtual host {source.get('virtual_host')!r}"
-
-
-def _sync(path: Path, flags: int) -> None:
-    """Wait until the disk has it. Raises OSError."""
-    opened = os.open(path, flags)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def read_segment(path: str) -> Iterator[pa.RecordBatch]:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from struct import Struct
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 from pybroker.client.errors import AuthenticationFailed, CallTimeout, ClientError, ConnectionClosed, ConnectionLost
 from pybroker.client.options import Address, Options
@@ -33,6 +33,7 @@ from pybroker.spark.stream.chunk import read_deliver
 from pybroker.spark.stream.errors import StreamError, name_code
 from pybroker.spark.stream.frames import Frames
 from pybroker.spark.stream.handshake import shake_hands
+from pybroker.spark.stream.places import FIRST, LAST, NEXT, Ends, Place, read_metadata
 from pybroker.spark.stream.publisher import Publisher
 from pybroker.spark.stream.subscription import Subscription
 from pybroker.wire.stream import commands
@@ -42,9 +43,6 @@ from pybroker.wire.stream.frame import Frame, response
 
 STREAM_PORT: Final = 5552
 STREAM_TLS_PORT: Final = 5551
-FIRST: Final = Offset(OffsetType.FIRST)
-LAST: Final = Offset(OffsetType.LAST)
-NEXT: Final = Offset(OffsetType.NEXT)
 CREDIT: Final = 10
 
 _U16, _U32, _I64, _U64 = map(Struct, (">H", ">L", ">q", ">Q"))
@@ -55,37 +53,6 @@ _IDS: Final = 256
 _UNMARKED: Final = (Key.ROUTE, Key.PARTITIONS)
 # How long a close waits for its answer.
 _GOODBYE_S: Final = 2.0
-
-
-class Ends(NamedTuple):
-    """How far a stream goes: `next` is behind its last message, equal to `first` without any. RabbitMQ tells no id: 0.
-
-    `octets` and `first_ms`, the time of the oldest message, are None where the broker does not tell.
-    """
-
-    id: int
-    first: int
-    next: int
-    octets: int | None = None
-    first_ms: int | None = None
-
-
-class Place(NamedTuple):
-    """The nodes that have a stream; `code` tells whether there is one, and whether it is available."""
-
-    code: int
-    leader: Address | None
-    replicas: tuple[Address, ...]
-
-
-def at(offset: int) -> Offset:
-    """Return the place of an offset."""
-    return Offset(OffsetType.OFFSET, offset)
-
-
-def since(timestamp_ms: int) -> Offset:
-    """Return the place of the first chunk that is not older than a time."""
-    return Offset(OffsetType.TIMESTAMP, timestamp_ms)
 
 
 def stream_options(options: Options, port: int | None = None) -> Options:
@@ -179,7 +146,7 @@ class Link:
 
     def metadata(self, *streams: str) -> dict[str, Place]:
         """Return where streams are, for all that were asked for."""
-        return _read_metadata(self.call(commands.Metadata, streams))
+        return read_metadata(self.call(commands.Metadata, streams))
 
     def place(self, stream: str) -> Place:
         """Return where a stream is. Raises StreamError if it is nowhere."""
@@ -384,18 +351,3 @@ def _free(taken: Mapping[int, object]) -> int:
         if number not in taken:
             return number
     raise ClientError(f"a connection has at most {_IDS} publishers and as many subscriptions")
-
-
-def _read_metadata(content: bytes) -> dict[str, Place]:
-    reader = FieldReader(content, 0, len(content))
-    nodes = {}
-    for _ in range(reader.number(_U32)):
-        number = reader.number(_U16)
-        nodes[number] = Address(reader.text(), reader.number(_U32))
-    found = {}
-    for _ in range(reader.number(_U32)):
-        name, code = reader.text(), reader.number(_U16)
-        leader = nodes.get(reader.number(_U16))
-        replicas = [nodes.get(reader.number(_U16)) for _ in range(reader.number(_U32))]
-        found[name] = Place(code, leader, tuple(each for each in replicas if each is not None))
-    return found

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from pybroker.client.errors import ClientError
-from pybroker.spark.stream.link import Ends
+from pybroker.spark.stream.places import Ends
 from pybroker.spark.stream_source.batch import RangePartition
 from pybroker.spark.stream_source.offset import At, DataLossError, decode, encode
 from pybroker.spark.stream_source.options import StreamOptions

@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from pybroker.spark.stream.link import Ends, Link, since
+from pybroker.spark.stream.link import Link
+from pybroker.spark.stream.places import Ends, since
 from pybroker.spark.values import OptionError
 
 EARLIEST: Final = -2

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from pybroker.client.errors import CallTimeout, ClientError
 from pybroker.spark.stream.errors import StreamError
-from pybroker.spark.stream.link import Link, at
+from pybroker.spark.stream.link import Link
+from pybroker.spark.stream.places import at
 from pybroker.spark.stream_source.offset import DataLossError
 from pybroker.spark.stream_source.ranges import Range
 from pybroker.spark.stream_source.rows import Rows

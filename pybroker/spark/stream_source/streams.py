@@ -10,7 +10,8 @@ import urllib.request
 from typing import Any, Final
 
 from pybroker.client.errors import ClientError
-from pybroker.spark.stream.link import Ends, Link, open_link
+from pybroker.spark.stream.link import Link, open_link
+from pybroker.spark.stream.places import Ends
 from pybroker.spark.stream_source.options import StreamOptions
 from pybroker.spark.values import OptionError
 

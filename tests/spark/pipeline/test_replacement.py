@@ -25,7 +25,7 @@ class Steps:
 
     def __init__(self, monkeypatch, last=None):
         self.count, self.last = 0, last
-        for owner, name in ((Path, "rename"), (Path, "replace"), (Path, "mkdir"), (Path, "write_text")):
+        for owner, name in ((Path, "rename"), (Path, "replace"), (Path, "mkdir"), (Path, "write_bytes")):
             monkeypatch.setattr(owner, name, self.step(getattr(owner, name)))
         monkeypatch.setattr(os, "fsync", self.step(lambda _file: None))
         monkeypatch.setattr(replacement, "_exchange", self.step(replacement._exchange))

@@ -54,7 +54,7 @@ def test_a_file_is_bounded(export, publish, tmp_path, monkeypatch):
     assert len(names) == 3
 
 
-@pytest.mark.parametrize("step", ["_sync", "rename"])
+@pytest.mark.parametrize("step", ["sync_file", "rename"])
 def test_a_file_that_was_cut_off_is_written_again_under_its_name(export, publish, tmp_path, monkeypatch, step):
     publish(b"a", b"b")
 
@@ -62,7 +62,7 @@ def test_a_file_that_was_cut_off_is_written_again_under_its_name(export, publish
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(*((stream_export, "_sync") if step == "_sync" else (stream_export.Path, "rename")), fail)
+        patched.setattr(*((stream_export, step) if step == "sync_file" else (stream_export.Path, "rename")), fail)
         export(code=130)
     assert kept(tmp_path)[1] == []
     assert export() == 2

@@ -117,7 +117,7 @@ if point == "before its sync":
 if point == "before the rename":
     module.Path.rename = die
 if point == "before the folder's sync":
-    spool._sync_folder = die
+    module.sync_folder = die
 spool.write(2, batches())
 die()
 """

@@ -1,6 +1,7 @@
 """Streams for tests of sinks: made by AMQP, read by the stream protocol."""
 
-from pybroker.spark.stream.link import FIRST, Link
+from pybroker.spark.stream.link import Link
+from pybroker.spark.stream.places import FIRST
 from pybroker.wire.amqp10.to_content import parts_of
 
 WAIT_S = 30.0

@@ -8,7 +8,8 @@ from pybroker.client import Address, Options
 from pybroker.client.errors import AuthenticationFailed, ConnectionLost
 from pybroker.client.options import Tls
 from pybroker.spark.stream.errors import StreamError
-from pybroker.spark.stream.link import FIRST, LAST, NEXT, Ends, Link, at, open_link, since, stream_options
+from pybroker.spark.stream.link import Link, open_link, stream_options
+from pybroker.spark.stream.places import FIRST, LAST, NEXT, Ends, at, since
 from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import Code, Key
 from pybroker.wire.stream.fields import texts_octets

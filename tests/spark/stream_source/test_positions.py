@@ -2,7 +2,7 @@
 
 import pytest
 
-from pybroker.spark.stream.link import Ends
+from pybroker.spark.stream.places import Ends
 from pybroker.spark.stream_source import positions
 from pybroker.spark.stream_source.positions import EARLIEST, LATEST, Position
 from pybroker.spark.values import OptionError
