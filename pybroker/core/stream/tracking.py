@@ -139,7 +139,11 @@ class Tracking(Companion):
         builder.append(run, range(1), (self.id,))
         marks = self._values.setdefault(_MARK, {})
         if "" in marks:
-            builder.settle_seqs(self.id, marks[""][1], marks[""][1])
+            _, before = marks[""]
+            builder.settle_seqs(self.id, before, before)
+            if self._asked is not None:
+                # `_read_back` settles what is asked for and not kept: not this one again.
+                self._asked = self._asked.without([(before, before)])
         marks[""] = next_offset, seq
 
     # -- values in the log ---------------------------------------------------------------------------------------------

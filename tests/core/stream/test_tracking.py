@@ -4,6 +4,8 @@ import pytest
 
 from pybroker.core.stream import tracking as module
 from pybroker.seq_ranges import SeqRanges
+from pybroker.store.journal.batch_builder import BatchBuilder
+from pybroker.store.streams.straight import MARK_PRIORITY
 from tests.core.stream.test_streams import Gated
 
 
@@ -155,6 +157,39 @@ def test_a_value_that_is_noted_before_the_old_one_is_read_back_is_newer(make_str
     again.note_publisher("a", 6)
     log.jobs[0]()
     assert (again.publisher_id("a"), log.live()) == (6, [2])
+
+
+def test_a_mark_that_follows_before_the_old_one_is_read_back_settles_it_once(make_stream, log, tracking):
+    def marked(of, seq):
+        builder = BatchBuilder()
+        of.mark(builder, 10 * seq, seq)
+        log.runs[seq] = builder.appends[0][0]
+        return [list(pairs) for pairs in builder.settles.values()]
+
+    tracking.note_publisher("a", 5)
+    assert marked(tracking, 7) == []
+    values, of_mark = SeqRanges(), SeqRanges()
+    values.add(1, 1, 8)
+    of_mark.add(7, 1, 8)
+    again = make_stream().tracking
+    again.restore([(MARK_PRIORITY, False, of_mark), (0, False, values)], 0)
+    assert marked(again, 8) == [[7, 7]]
+    assert marked(again, 9) == [[8, 8]]
+    log.jobs[0]()
+    assert (log.settled, again.publisher_id("a")) == ([], 5)
+    assert marked(again, 10) == [[9, 9]]
+
+
+def test_a_mark_that_cannot_be_read_back_stays_until_the_next_one(make_stream, log):
+    of_mark = SeqRanges()
+    of_mark.add(1, 1, 8)
+    again = make_stream().tracking
+    again.restore([(MARK_PRIORITY, False, of_mark)], 0)
+    log.jobs[0]()
+    assert log.settled == []
+    builder = BatchBuilder()
+    again.mark(builder, 10, 2)
+    assert [list(pairs) for pairs in builder.settles.values()] == [[1, 1]]
 
 
 def test_a_stream_that_is_deleted_meanwhile_wants_nothing(make_stream, log, tracking):
