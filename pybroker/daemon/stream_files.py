@@ -42,6 +42,10 @@ class StreamFiles:
         self._deleted: set[int] = set()  # have a folder still
         self._faults: list[str] = []
 
+    def fail_with(self, on_error: "Callable[[Exception], None]") -> None:
+        """Have an exception in what follows a job of the writer told: a batch of the log may wait for that for ever."""
+        self._writer.on_error = on_error
+
     def find(self, known: "Iterable[Destination | Companion]", committed: "CommittedSeqs") -> dict[int, "Recovered"]:
         """Read the folders of all streams that are known; blocks. Raises DiskError, VersionError."""
         there = set(stream_ids(self._disk))

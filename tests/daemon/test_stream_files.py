@@ -4,14 +4,16 @@ import shutil
 
 import pytest
 
-from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.channel.receipt import NO_RECEIPT, Receipt
 from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.stream.make import make_queue
+from pybroker.core.stream.pieces import straight
 from pybroker.store.log_path import log_folder
 from pybroker.store.streams.stream_log import StreamLog
 from pybroker.wire.table import Table
 from tests.core.stream.runs import bodies_run
 from tests.daemon.test_storage import Node
+from tests.entries import entries_run
 
 
 class StreamNode(Node):
@@ -145,3 +147,21 @@ def test_a_folder_that_was_not_made_yet_is_made_after_the_start(life, tmp_path):
     assert node.stream.messages == 1
     node.wait_for(lambda: node.stream.files.next_offset == 1)
     assert isinstance(node.stream.files, StreamLog)
+
+
+@pytest.mark.parametrize("name", ["_written_straight", "_appended"])
+def test_a_bug_behind_a_write_ends_the_log_and_no_batch_waits_for_ever(life, monkeypatch, name):
+    def bug(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(straight, "OCTETS_MIN", 1_000)
+    monkeypatch.setattr(StreamLog, name, bug)
+    node = life()
+    node.wait_for(lambda: node.stream.has_files)
+    if name == "_appended":
+        node.fill(node.stream, b"0")
+        node.stream.streams.move(node.stream)
+    node.stream.publish_entries(entries_run(0, bytes(1_000)), Receipt())
+    node.broker.log.commit()
+    node.wait_for(lambda: node.failures)
+    assert node.broker.log.failed == "MemoryError"
