@@ -88,7 +88,8 @@ class Straight:
 
     def _must_queue(self, writing: "list[Stream]") -> bool:
         """Tell whether much is done with the files of streams beside those that are to be written straight."""
-        return len(self._streams.busy.difference(writing)) > OTHERS_MAX
+        # A stream that is written straight already does not keep the thread: it waits for the log.
+        return len(self._streams.busy.difference(writing, self._writes)) > OTHERS_MAX
 
     def move_ended(self, stream: "Stream") -> bool:
         """Learn that nothing is being written to a stream's files; tell whether a straight write is, now."""

@@ -254,3 +254,21 @@ def test_a_batch_that_waited_for_a_move_does_not_wait_for_many_removals(world, s
     retain_for_ever(world, monkeypatch, OTHERS_MAX + 1)
     stream.files.answer()
     assert (waits, told, stream.files.written) == (True, [1], [])
+
+
+def test_streams_that_are_written_and_wait_for_the_log_hold_up_no_other(world, stream, log):
+    publish(stream, 1_000)
+    stream.pieces.seal()
+    world.broker.streams.log_completed(1)
+    world.broker.streams.move(stream)
+    publish(stream, OCTETS_MIN)
+    others = [make(world, f"o{number}") for number in range(STREAMS_MAX - 1)]
+    for other in others:
+        publish(other, OCTETS_MIN + 1)
+    assert len(others) > OTHERS_MAX
+    assert close(world) == (True, [])
+    for other in others:
+        other.files.answer()
+    stream.files.answer()  # the move
+    (chunk,) = stream.files.answer()
+    assert chunk.run.octets > OCTETS_MIN
