@@ -7,6 +7,7 @@ both, or neither.
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pybroker.core.channel.publisher_sequence import sequence_of
 from pybroker.core.channel.throttle import TrackingCause
 from pybroker.core.stream.stream import Stream
 from pybroker.errors import PreconditionFailed
@@ -32,6 +33,18 @@ class UnreadyError(Exception):
         session.input_pending = True
         session.stop_reading(cause)
         self._tracking.when_ready(partial(session.resume_reading, cause))
+
+
+def check_reply(transaction: "Transaction | None", content: bytes) -> None:
+    """Refuse a direct reply in a transaction that is numbered, or would be by it: it leaves at once, and each time.
+
+    Raises PreconditionFailed (406).
+    """
+    if transaction is None:
+        return
+    number = transaction.sequence if transaction.publishes else sequence_of(content)
+    if number is not None:
+        raise PreconditionFailed(f"{_name(number)} has a direct reply, which reaches no stream")
 
 
 def streams_of(transaction: "Transaction") -> "list[Stream]":

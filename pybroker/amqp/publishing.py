@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pamqp import commands
 
-from pybroker.amqp import withholding
+from pybroker.amqp import numbered_commit, withholding
 from pybroker.amqp.direct_reply import REPLY_TO, check_reply_consumer, deliver_reply, set_reply_to, trace_reply
 from pybroker.amqp.returns import counting, return_or_drop, unroutable
 from pybroker.content_view import property_octets
@@ -316,6 +316,7 @@ def _publish_each(
         if route.to_reply is not None:
             if vhost.tracing:
                 trace_reply(channel, route, single)
+            numbered_commit.check_reply(channel.transaction, single.contents[0])
             # Differs from RabbitMQ: it counts a reply as an unroutable message that is dropped.
             if not deliver_reply(session, route, single.contents[0]):
                 unroutable(channel, route, single, 312, "NO_ROUTE")

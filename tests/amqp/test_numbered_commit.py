@@ -147,3 +147,20 @@ def test_kills_while_transactions_come_again(seed):
     assert [b"%d %d" % (each, row) for each in range(1, len(found) // 3 + 1) for row in range(3)] == found
     assert least <= len(found) // 3 <= number
     assert (life.stream.tracking.publisher_id("p") or 0) == len(found) // 3
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_direct_reply_is_refused_as_it_would_leave_each_time(life, first):
+    client = life.world.connect()
+    client.consume("amq.rabbitmq.reply-to", no_ack=True)
+    client.publish("", "s", b"question", reply_to="amq.rabbitmq.reply-to")
+    address = next(iter(life.stream.runs_in_memory)).content(0).split(b"amq.rabbitmq.reply-to.")[1].split(b"\xce")[0]
+    numbered = {"x-pybroker-publisher": "p", "x-pybroker-sequence": 1}
+    if not first:
+        life.peer.publish("", "s", b"0", headers=numbered)
+    frames = life.peer.publish_frames(
+        "", f"amq.rabbitmq.reply-to.{address.decode()}", b"answer", headers=numbered if first else {}
+    )
+    text = "transaction 1 of publisher 'p' has a direct reply, which reaches no stream"
+    assert (406, f"PRECONDITION_FAILED - {text}") == life.peer.error(*frames)
+    assert [] == client.bodies()
