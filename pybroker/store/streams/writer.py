@@ -53,9 +53,12 @@ class Removed(NamedTuple):
 
 
 class Active:
-    """The segment that is written: `end` is up to where it is on disk, the others are of its index."""
+    """The segment that is written up to `end`: `synced` tells whether all of it is known to be on disk.
 
-    __slots__ = ("end", "first_ms", "first_offset", "pending", "point_count", "point_position")
+    The others are of its index.
+    """
+
+    __slots__ = ("end", "first_ms", "first_offset", "pending", "point_count", "point_position", "synced")
 
     def __init__(self, first_offset: int, end: int = 0, first_ms: int = 0) -> None:
         self.first_offset = first_offset
@@ -64,6 +67,7 @@ class Active:
         self.point_count = 0
         self.point_position = 0  # of the last point; 0: there is none
         self.pending = b""  # points that are not written
+        self.synced = False
 
     def note(self, point: Point, seed: int) -> None:
         """Keep a place for the index, if it is far enough from the one before."""
@@ -132,7 +136,7 @@ class Writer:
             filled = active is not None and active.end > HEADER_OCTETS
             first = sum(map(_octets, chunks)) if straight else _octets(chunks[at])
             if active is not None and filled and active.end + first > segment_octets_max:
-                sync_index(self.folder, active.first_offset)
+                self._leave(active)
                 active = None
             active = active or Active(next_offset)
             stop = len(chunks) if straight else _fitting(chunks, at, segment_octets_max - active.end)
@@ -227,11 +231,22 @@ class Writer:
                 disk.write_parts(file, start, parts)
             if synced:
                 disk.sync(file)
+            active.synced = synced
         finally:
             disk.close(file)
         if header:
             disk.sync_folder()
         active.end = position
+
+    def _leave(self, active: Active) -> None:
+        """Have all of a segment on disk before there is a newer one: a start looks for losses in the newest alone."""
+        if not active.synced:
+            file = self.folder.disk.open(segment_name(active.first_offset), write=True)
+            try:
+                self.folder.disk.sync(file)
+            finally:
+                self.folder.disk.close(file)
+        sync_index(self.folder, active.first_offset)
 
     # -- removal -------------------------------------------------------------------------------------------------------
 
@@ -245,7 +260,7 @@ class Writer:
         if broken:
             self._discard(active)
         if active is not None:
-            sync_index(self.folder, active.first_offset)
+            self._leave(active)
         active = Active(self.next_offset)
         self._write(active, (self.next_offset, self.last_seq, self.timestamp_ms), [])
         write_index(self.folder, active, self.next_offset, self.timestamp_ms)
@@ -308,23 +323,35 @@ class Writer:
 
 def write_index(folder: Folder, active: Active, next_offset: int, timestamp_ms: int) -> None:
     """Write points that are not written, and how far the segment is synced. It is not synced, and may fail: a hint."""
-    disk, name = folder.disk, index_name(active.first_offset)
     with suppress(DiskError):
-        try:
-            file = disk.open(name, write=True)
-        except DiskError as error:
-            if not error.missing:
-                raise
-            file = disk.create(name, lasting=False)
-        try:
-            if active.pending:
-                written = active.point_count - len(active.pending) // POINT_OCTETS
-                disk.write_at(file, POINT_OCTETS * (1 + written), active.pending)
-                active.pending = b""
-            synced = Point(next_offset, timestamp_ms, active.end, SYNCED)
-            disk.write_at(file, 0, synced.encode(folder.point_seed(active.first_offset)))
-        finally:
-            disk.close(file)
+        _put_index(folder, active, next_offset, timestamp_ms, synced=False)
+
+
+def keep_index(folder: Folder, active: Active, next_offset: int, timestamp_ms: int) -> None:
+    """Do the same where the index alone says that the last write counts: it is on disk then. Raises DiskError."""
+    _put_index(folder, active, next_offset, timestamp_ms, synced=True)
+    folder.disk.sync_folder()
+
+
+def _put_index(folder: Folder, active: Active, next_offset: int, timestamp_ms: int, *, synced: bool) -> None:
+    disk, name = folder.disk, index_name(active.first_offset)
+    try:
+        file = disk.open(name, write=True)
+    except DiskError as error:
+        if not error.missing:
+            raise
+        file = disk.create(name, lasting=False)
+    try:
+        if active.pending:
+            written = active.point_count - len(active.pending) // POINT_OCTETS
+            disk.write_at(file, POINT_OCTETS * (1 + written), active.pending)
+            active.pending = b""
+        point = Point(next_offset, timestamp_ms, active.end, SYNCED)
+        disk.write_at(file, 0, point.encode(folder.point_seed(active.first_offset)))
+        if synced:
+            disk.sync(file)
+    finally:
+        disk.close(file)
 
 
 def sync_index(folder: Folder, first_offset: int) -> None:

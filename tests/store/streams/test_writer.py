@@ -10,7 +10,7 @@ from pybroker.store.disk import DiskError
 from pybroker.store.streams.format import HEADER_OCTETS, index_name, segment_name
 from pybroker.store.streams.index import Index
 from tests.store.faulty_disk import FaultyDisk, PowerLoss
-from tests.store.streams.lives import Life, segment_files
+from tests.store.streams.lives import Life, chunks, segment_files
 
 
 def test_a_segment_ends_at_the_size():
@@ -199,3 +199,25 @@ def test_a_segment_without_an_index_is_written_on():
     life.check()
     again = Life(life.disk)
     again.check()
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_segment_that_was_not_synced_is_on_disk_before_a_newer_one_is(started):
+    life = Life(FaultyDisk())
+    written = []
+    for synced in (True, False):
+        assert life.log.write_straight(chunks(life.log.next_offset, 5), 1 << 20, written.append, synced=synced)
+        life.run()
+        life.log.commit()
+        life.run()
+    assert written == [None, None]
+    if started:
+        life = Life(life.disk, committed_seq=life.log.last_seq)
+    (file,) = [life.folder.files[name] for name in segment_files(life.folder)]
+    assert file.pending
+    assert life.append(5, segment_octets=100) is None
+    assert not file.pending
+    Life(life.disk.crash(random.Random(1))).check()
+    synced = life.disk.power.counts["sync"]
+    assert life.append(5, segment_octets=100) is None
+    assert life.disk.power.counts["sync"] == synced + 3, "the index, the new segment, meta"
