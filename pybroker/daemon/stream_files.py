@@ -10,6 +10,7 @@ from pybroker.daemon.threads import ThreadWorker
 from pybroker.log_event import event
 from pybroker.store.disk import DiskError
 from pybroker.store.streams.folder import remove_stream, set_folder_aside, stream_ids
+from pybroker.store.streams.format import INDEX_SUFFIX
 from pybroker.store.streams.recovery import recover
 from pybroker.store.streams.removals import Removals
 from pybroker.store.streams.stream_log import StreamLog
@@ -61,7 +62,7 @@ class StreamFiles:
         try:
             return recover(self._disk, stream_id, committed)
         except DiskError as error:
-            if error.errno not in _UNUSABLE:
+            if error.errno not in _UNUSABLE or error.name.endswith(INDEX_SUFFIX):
                 raise
             aside = set_folder_aside(self._disk, stream_id)
             text = f"the files of stream {stream_id} cannot be used, it begins anew: {error}; kept as {aside}"

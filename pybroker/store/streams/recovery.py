@@ -23,7 +23,7 @@ from pybroker.store.streams.format import (
 from pybroker.store.streams.index import Index
 from pybroker.store.streams.segments import Segments
 from pybroker.store.streams.tail import Tail, lost, scan_tail
-from pybroker.store.streams.writer import Writer, Written, sync_index, write_index
+from pybroker.store.streams.writer import Writer, Written, keep_index, write_index
 
 if TYPE_CHECKING:
     from pybroker.store.disk import Disk
@@ -42,7 +42,8 @@ class Recovered(NamedTuple):
 def recover(log: "Disk", stream_id: int, committed_seq: int | None = None) -> Recovered:
     """Open the folder of a stream in that of the log, or make it. Raises DiskError, VersionError.
 
-    Up to `committed_seq` the log has committed what went straight into the files; None: nobody knows.
+    Up to `committed_seq` the log has committed what went straight into the files; None: nobody knows. Then what is
+    there counts, and for good: if that cannot be written down the start fails.
     """
     return _Recovery(open_folder(log, stream_id), stream_id, committed_seq).run()
 
@@ -82,10 +83,11 @@ class _Recovery:
         for first in firsts[:-1]:
             segments.put(self._older(folder, first))
         segments.put(Written(tail.first_offset, tail.end, tail.first_ms, tail.timestamp_ms))
-        if not tail.complete:
+        if self._committed_seq is None and tail.straight:
+            # It alone says from now on that the last write counts. Readers must not have that before.
+            keep_index(folder, tail.active, tail.next_offset, tail.timestamp_ms)
+        elif not tail.complete:
             write_index(folder, tail.active, tail.next_offset, tail.timestamp_ms)
-        if self._committed_seq is None:
-            sync_index(folder, tail.first_offset)  # it alone says from now on that the last write counts
         active = None if tail.lost_end else tail.active
         numbers = tail.next_offset, tail.last_seq, tail.timestamp_ms
         writer = Writer(folder, active, floor, *numbers, self._noted)

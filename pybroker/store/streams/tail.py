@@ -26,13 +26,14 @@ class Tail:
 
     `end` is where its last sound chunk ends, with damage before it, `found` whether there is one; `sound` tells whether
     its header is. `lost_end`: it had been longer. `torn` octets are to be cut off, and octets from `doubt` on may not
-    be on disk. `complete` tells whether its index is. The others are as a stream has them.
+    be on disk. `complete` tells whether its index is, `straight` whether the last write went straight into it. The
+    others are as a stream has them.
     """
 
     def __init__(self, folder: "Folder", first_offset: int) -> None:
         self._folder = folder
         self.first_offset = self.next_offset = self.last_chunk_offset = first_offset
-        self.sound = self.found = self.lost_end = self.complete = False
+        self.sound = self.found = self.lost_end = self.complete = self.straight = False
         self.end = HEADER_OCTETS
         self.doubt = 0
         self.last_seq = self.timestamp_ms = self.first_ms = self.torn = self.messages = 0
@@ -204,7 +205,7 @@ class _Scan:
             tail.first_ms = front.timestamp_ms
         if front.begins and position > HEADER_OCTETS:
             tail.doubt = position
-        tail.found = True
+        tail.found, tail.straight = True, front.straight
         tail.messages += front.messages if front.kind != GAP else 0
         tail.active.note(Point(front.first_offset, front.timestamp_ms, position), self._seed)
         tail.end = position + front.octets

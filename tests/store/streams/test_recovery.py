@@ -1,12 +1,15 @@
 """Recovery: which files of a folder count, and what becomes of the others."""
 
+import errno
 import random
 
 import pytest
 
+from pybroker.store.disk import DiskError
 from pybroker.store.format import VersionError
 from pybroker.store.recovery.quarantine import QUARANTINE
 from pybroker.store.streams import format as fmt
+from pybroker.store.streams.folder import STREAMS, folder_name
 from pybroker.store.streams.format import META_NAME, Header, index_name, segment_name
 from tests.store.faulty_disk import FaultyDisk, PowerLoss
 from tests.store.streams.lives import SEQS_AHEAD, STREAM, Life, chunks, expected, segment_files, timestamp
@@ -231,3 +234,23 @@ def test_the_power_may_go_while_a_start_is_at_work(seed):
         again.check()
         assert again.log.next_offset >= 45
         operation += 1
+
+
+@pytest.mark.parametrize("operation", ["write_at", "sync", "sync_folder"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+def test_a_write_that_counts_since_nobody_knows_better_counts_for_good(operation, number):
+    life = filled(10)
+    answers = []
+    assert life.log.write_straight(chunks(15, 5), 1 << 20, answers.append, synced=True)
+    life.run()
+    (index,) = [name for name in life.folder.names() if name.endswith(".idx")]
+    disk = life.disk
+    disk.folder(STREAMS).folder(folder_name(STREAM)).unlink(index)
+    disk.fail_next(operation, number, times=2)
+    with pytest.raises(DiskError):
+        Life(disk, committed_seq=None)
+    disk.power.next_failures.clear()
+    assert Life(disk, committed_seq=None).log.next_offset == 20
+    for seed in range(10):
+        again = Life(disk.crash(random.Random(seed)), committed_seq=0)
+        assert (again.log.next_offset, again.log.reports) == (20, [])
