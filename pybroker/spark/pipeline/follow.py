@@ -30,6 +30,8 @@ PERIOD_S: Final = 60.0
 # A source beside the node's files, and where in the warehouse its rows become files.
 STREAMS: Final = "streams"
 SPOOL: Final = "_stream"
+# Lines that no run could read yet: until one has, the stream keeps what comes.
+UNREAD_OCTETS_MAX: Final = 1 << 30
 
 
 def follow(given: argparse.Namespace, read_since: Callable[[datetime], datetime]) -> None:
@@ -46,13 +48,15 @@ def follow(given: argparse.Namespace, read_since: Callable[[datetime], datetime]
     with warehouse.lock(FOLLOWED):
         session.check(given.master, given.remote)
         say(given, f"following {given.telemetry if spool is None else TELEMETRY}")
-        is_first = True
+        is_first, is_filled = True, False
         while True:
             began_s = time.monotonic()
-            if spool is not None:
-                fill(given, spool, is_first=is_first)
-            if is_first or is_new(warehouse, given.telemetry):
+            if spool is not None and octets_unread(warehouse, given.telemetry) < UNREAD_OCTETS_MAX:
+                is_filled |= fill(given, spool, is_first=not is_filled)
+            if is_first or octets_unread(warehouse, given.telemetry):
                 is_first = not run_jobs(given, read_since)
+            if spool is not None:
+                spool.remove_read(warehouse.state())
             time.sleep(max(0.0, PERIOD_S - (time.monotonic() - began_s)))
 
 
@@ -62,22 +66,27 @@ def _spool(given: argparse.Namespace) -> StreamSpool | None:
         return None
     given.telemetry = given.warehouse / SPOOL
     given.stream, given.super_stream = TELEMETRY, None
-    return StreamSpool(given.telemetry, stream_options(given))
+    return StreamSpool(given.telemetry, stream_options(given), partial(say, given))
 
 
-def fill(given: argparse.Namespace, spool: StreamSpool, *, is_first: bool) -> None:
-    """Read what came. A broker that has gone is looked for again, but not at the start: its address may be wrong."""
+def fill(given: argparse.Namespace, spool: StreamSpool, *, is_first: bool) -> bool:
+    """Read what came; tell whether that was possible.
+
+    A broker that has gone is looked for again, but not at the start: its address may be wrong.
+    """
     try:
         spool.fill()
     except FailureError as failure:
         if is_first:
             raise
         say(given, f"{failure.text}; trying again")
+        return False
+    return True
 
 
-def is_new(warehouse: Warehouse, journal: Path) -> bool:
-    """Tell whether there are lines that were not read."""
-    return files.octets_waiting(journal, warehouse.state()) > 0
+def octets_unread(warehouse: Warehouse, journal: Path) -> int:
+    """Return how many octets of lines were not read."""
+    return files.octets_waiting(journal, warehouse.state())
 
 
 def run_jobs(given: argparse.Namespace, read_since: Callable[[datetime], datetime]) -> bool:

@@ -59,13 +59,13 @@ def test_a_look_is_all_jobs_and_takes_place_where_there_is_something_new(tmp_pat
     ((window, names),) = ran
     assert (window.since, names) == (START, [*follow.JOBS])
     warehouse = Warehouse(tmp_path / "w")
-    assert not follow.is_new(warehouse, arguments.telemetry)
+    assert not follow.octets_unread(warehouse, arguments.telemetry)
     file = arguments.telemetry / "alarm_event/20260105T00.0001.ndjson.open"
     file.parent.mkdir()
     file.write_text("half a line")
-    assert not follow.is_new(warehouse, arguments.telemetry)
+    assert not follow.octets_unread(warehouse, arguments.telemetry)
     file.write_text("a line\n")
-    assert follow.is_new(warehouse, arguments.telemetry)
+    assert follow.octets_unread(warehouse, arguments.telemetry)
 
 
 def test_a_job_that_fails_ends_it(tmp_path, monkeypatch):
@@ -89,5 +89,5 @@ def test_a_broker_that_goes_is_looked_for_again(capsys):
     given = argparse.Namespace(quiet=False)
     with pytest.raises(FailureError):
         follow.fill(given, Gone(), is_first=True)
-    follow.fill(given, Gone(), is_first=False)
+    assert not follow.fill(given, Gone(), is_first=False)
     assert capsys.readouterr().err == "stream s cannot be read: gone; trying again\n"
