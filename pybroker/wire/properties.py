@@ -44,7 +44,7 @@ APP_ID: Final = 1 << 3
 
 _FLAGS: Final = tuple(1 << bit for bit in range(15, 1, -1))
 _RESERVED: Final = 0b11
-# The header by which consumers of a stream filter.
+# The header by which consumers of a stream filter, and the message annotation that becomes it.
 FILTER_VALUE: Final = b"x-stream-filter-value"
 _FAST_REPLY_TO: Final = b"amq.rabbitmq.reply-to"
 

@@ -18,7 +18,7 @@ from pybroker.core.topology.queue_declare import QueueProperties, create_queue
 from pybroker.daemon.telemetry.reserve import DISK_LIMIT_TIMES
 from pybroker.log_event import event
 from pybroker.run import Run, RunAttributes
-from pybroker.wire.properties import Properties, encode_properties
+from pybroker.wire.properties import FILTER_VALUE, Properties, encode_properties
 from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 LENGTH_OCTETS_MAX: Final = 256 << 20
 # Octets of a stream that may wait to be moved into its files.
 PENDING_OCTETS_MAX: Final = 16 << 20
-# Clients filter by it: the table, or the name of the event.
-FILTER_HEADER: Final = "x-stream-filter-value"
 # Headers of messages, by what they are of; there are some tens.
 KINDS_MAX: Final = 1_000
 _ATTRIBUTES: Final = RunAttributes(persistent=True)
@@ -112,7 +110,7 @@ class OwnStream:
         if head is None:
             if len(self._heads) >= KINDS_MAX:
                 self._heads.clear()
-            headers = Table({FILTER_HEADER: kind})
+            headers = Table({FILTER_VALUE.decode(): kind})
             head = encode_properties(Properties(content_type="application/json", headers=headers, delivery_mode=2))
             self._heads[kind] = head
         return head

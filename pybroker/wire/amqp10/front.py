@@ -24,6 +24,7 @@ from pybroker.wire.properties import (
     CORRELATION_ID,
     DELIVERY_MODE,
     EXPIRATION,
+    FILTER_VALUE,
     HEADERS,
     MESSAGE_ID,
     PRIORITY,
@@ -46,7 +47,6 @@ DELIVERY_MODE_KEY: Final = b"x-basic-delivery-mode"
 EXPIRATION_KEY: Final = b"x-basic-expiration"
 EXCHANGE_KEY: Final = b"x-exchange"
 ROUTING_KEY_KEY: Final = b"x-routing-key"
-FILTER_KEY: Final = b"x-stream-filter-value"
 
 # Headers of one message: a peer's own table is refused above 1,024, and ids may take two. They stand in one frame,
 # which is 131,072 octets long at most for most clients.
@@ -131,8 +131,8 @@ def read_front(octets: bytes, sections: list[Section], *, encoded: bool) -> Fron
     if annotations:
         _read_annotations(annotations, values)
         origin = Origin(_name(annotations.get(EXCHANGE_KEY)), _name(annotations.get(ROUTING_KEY_KEY)))
-        if FILTER_KEY in annotations:
-            fields.setdefault(FILTER_KEY, annotations[FILTER_KEY])
+        if FILTER_VALUE in annotations:
+            fields.setdefault(FILTER_VALUE, annotations[FILTER_VALUE])
     headers = _headers(ids, fields)
     if headers:
         values[HEADERS] = join_table(headers)
