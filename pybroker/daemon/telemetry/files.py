@@ -65,12 +65,8 @@ class TelemetryFiles:
         """Tell whether that is so and half of the reserve is gone: only what is brief and matters is to be written."""
         return self._reserve.is_short and self._reserve.octets < self._reserve.octets_max // 2
 
-    def write(self, table: str, timestamp_ms: int, head: str, rows: list[Mapping[str, Any]]) -> None:
-        """Write a line for each row, `head` in front of its members.
-
-        Raises OSError; nothing is written then.
-        """
-        octets = encode_rows(head, rows)
+    def write(self, table: str, timestamp_ms: int, octets: bytes) -> None:
+        """Write lines. Raises OSError; nothing is written then."""
         self._look()
         file = self._files.get(table)
         is_new = file is None or file.hour != _hour(timestamp_ms)

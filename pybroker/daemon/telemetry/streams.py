@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from pybroker.core.events.cause import Cause
     from pybroker.daemon.telemetry.writer import Job
 
+    # Rows of a table that were dropped: since when, how many, and the head of the last ones.
+    Lost = tuple[int, int, str]
+
 EVENTS: Final = "amq.pybroker.events"
 TELEMETRY: Final = "amq.pybroker.telemetry"
 # The routing key of events; that of telemetry is the table.
@@ -32,9 +35,9 @@ LOOK_S: Final = 1.0
 # Messages published in one go, and how long others go on then: a millisecond or so.
 SLICE: Final = 100
 PAUSE_S: Final = 0.01
-# Events, and batches of rows, that wait to be published; further ones are dropped.
+# Events, and rows, that wait to be published; further ones are dropped. A row has half a kilobyte.
 WAITING_EVENTS_MAX: Final = 10_000
-WAITING_JOBS_MAX: Final = 1_000
+WAITING_ROWS_MAX: Final = 100_000
 # Events published in a second: what they cost stays below a hundredth of a core.
 EVENTS_MAX: Final = 300
 
@@ -46,7 +49,22 @@ log = logging.getLogger("pybroker")
 class OwnStreams:
     """Both streams. `take_event` and `take_rows` collect."""
 
-    __slots__ = ("_broker", "_events", "_gaps", "_head", "_is_open", "_jobs", "_lost", "_node", "events", "telemetry")
+    __slots__ = (
+        "_broker",
+        "_events",
+        "_gaps",
+        "_head",
+        "_is_open",
+        "_is_stopped",
+        "_job",
+        "_jobs",
+        "_lines",
+        "_lost",
+        "_node",
+        "_rows_waiting",
+        "events",
+        "telemetry",
+    )
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
@@ -55,9 +73,12 @@ class OwnStreams:
         self.telemetry = OwnStream(broker, TELEMETRY)
         self._events: deque[Entry] = deque()
         self._jobs: deque[Job] = deque()
-        self._lost: deque[Job] = deque(maxlen=WAITING_JOBS_MAX)
+        self._job: Job | None = None  # that was begun, and its lines that are not published yet
+        self._lines: list[bytes] = []
+        self._rows_waiting = 0
+        self._lost: dict[str, Lost] = {}
         self._head = ""
-        self._is_open = False
+        self._is_open = self._is_stopped = False
         self._gaps = Gaps(self._publish_gaps)
         broker.events.add_receiver(self.take_event)
 
@@ -82,34 +103,45 @@ class OwnStreams:
 
     def take_rows(self, job: "Job") -> None:
         """Collect rows of the telemetry."""
-        (self._jobs if len(self._jobs) < WAITING_JOBS_MAX else self._lost).append(job)
+        if self._is_stopped:
+            return
+        # Once rows are dropped, all are until those before them are published: the gap is behind these.
+        if self._lost or self._rows_waiting + job.count > WAITING_ROWS_MAX:
+            self.telemetry.dropped += job.count
+            since_ms, count, _ = self._lost.get(job.table, (job.timestamp_ms, 0, ""))
+            self._lost[job.table] = since_ms, count + job.count, job.head
+        else:
+            self._rows_waiting += job.count
+            self._jobs.append(job)
 
     def run(self) -> None:
-        """Publish for ever."""
-        while True:
+        """Publish until `stop` has published the rest: the log is closed behind it."""
+        while not self._is_stopped:
             gevent.sleep(LOOK_S)
             self.flush(EVENTS_MAX, lambda: gevent.sleep(PAUSE_S))
 
     def stop(self) -> None:
         """Publish what is left, and collect nothing more."""
         self._broker.events.remove_receiver(self.take_event)
+        self._is_stopped = True
         if self._is_open:  # the start may have failed before
             self.flush(WAITING_EVENTS_MAX, lambda: None)
 
     def flush(self, events_max: int, pause: Callable[[], object]) -> None:
-        """Publish what was collected, of events so many at most; others go on between two slices."""
+        """Publish what was collected, of events so many at most; others go on, or stop all this, between two slices."""
         try:
-            for start in range(0, min(len(self._events), events_max), SLICE):
-                count = min(SLICE, events_max - start, len(self._events))
+            left = min(len(self._events), events_max)
+            while count := min(SLICE, left, len(self._events)):
+                left -= count
                 entries = [self._events.popleft() for _ in range(count)]
                 self.events.publish(EVENT_KEY, [(entry.event, self._body(entry)) for entry in entries])
                 pause()
-            while self._lost:
-                job = self._lost.popleft()
-                self.telemetry.dropped += len(job.rows)
-                self._begin_gap(job, OVERFLOW)
-            while self._jobs:
-                self._publish_rows(self._jobs.popleft(), pause)
+            while self._jobs or self._lines:
+                self._publish_rows()
+                pause()
+            lost, self._lost = self._lost, {}
+            for table, (since_ms, rows, head) in lost.items():
+                self._begin_gap(table, since_ms, OVERFLOW, rows, head)
         except Exception:
             # A bug in one message: the next ones are to be published.
             log.exception("the broker's own streams failed", extra=event(BUG))
@@ -118,19 +150,24 @@ class OwnStreams:
         members = _encode(document(entry))[1:]
         return f'{{"v":{VERSION},"ts":{entry.timestamp_ms},"node":{self._node},{members}'.encode()
 
-    def _publish_rows(self, job: "Job", pause: Callable[[], object]) -> None:
-        for start in range(0, len(job.rows), SLICE):
-            lines = encode_rows(job.head, job.rows[start : start + SLICE]).splitlines()
-            if self.telemetry.publish(job.table, [(job.table, line) for line in lines]):
-                self._head = job.head
-                self._gaps.end(job.table, job.timestamp_ms)
-            else:
-                self._begin_gap(job._replace(rows=job.rows[start : start + SLICE]), DISK)
-            pause()
+    def _publish_rows(self) -> None:
+        """Publish a slice of the job that is begun, or of the next one."""
+        if not self._lines:
+            self._job = self._jobs.popleft()
+            self._rows_waiting -= self._job.count
+            # Mostly encoded already, by the thread that writes the files.
+            self._lines = self._job.octets.splitlines()
+        assert self._job is not None
+        job, some, self._lines = self._job, self._lines[:SLICE], self._lines[SLICE:]
+        if self.telemetry.publish(job.table, [(job.table, line) for line in some]):
+            self._head = job.head
+            self._gaps.end(job.table, job.timestamp_ms)
+        else:
+            self._begin_gap(job.table, job.timestamp_ms, DISK, len(some), job.head)
 
-    def _begin_gap(self, job: "Job", why: str) -> None:
-        self._head = job.head
-        self._gaps.begin(job.table, job.timestamp_ms, why, len(job.rows))
+    def _begin_gap(self, table: str, from_ms: int, why: str, rows: int, head: str) -> None:
+        self._head = head
+        self._gaps.begin(table, from_ms, why, rows)
 
     def _publish_gaps(self, rows: list[Row]) -> None:
         if rows[0]["to_ms"] is not None:  # how it began cannot be told

@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from pybroker.daemon.telemetry.files import TelemetryFiles
+from pybroker.daemon.telemetry.files import TelemetryFiles, encode_rows
 from pybroker.log_event import BUG, event
 
 # Rows that wait for the disk; any more are dropped and counted.
@@ -24,13 +24,28 @@ STOP_S_MAX: Final = 5.0
 log = logging.getLogger("pybroker")
 
 
-class Job(NamedTuple):
-    """Rows to be written; without a table it is a tick."""
+class Job:
+    """So many rows (`count`) to be written, `head` in front of the members of each; without a table it is a tick."""
 
-    table: str
-    timestamp_ms: int
-    head: str
-    rows: list[Mapping[str, Any]]
+    __slots__ = ("_octets", "_rows", "count", "head", "table", "timestamp_ms")
+
+    def __init__(self, table: str, timestamp_ms: int, head: str, rows: list[Mapping[str, Any]]) -> None:
+        self.table = table
+        self.timestamp_ms = timestamp_ms
+        self.head = head
+        self.count = len(rows)
+        self._rows = rows
+        self._octets: bytes | None = None
+
+    @property
+    def octets(self) -> bytes:
+        """Return a line for each row. Encoded once, by the thread that asks first; the rows are let go then."""
+        rows = self._rows  # first: the other thread sets the octets before it lets the rows go
+        octets = self._octets
+        if octets is None:
+            octets = self._octets = encode_rows(self.head, rows)
+            self._rows = []
+        return octets
 
 
 class Writer:
@@ -142,11 +157,11 @@ class Writer:
     def _write(self, job: Job) -> str:
         """Return what is in the way, if anything."""
         try:
-            self._files.write(*job)
+            self._files.write(job.table, job.timestamp_ms, job.octets)
         except OSError as error:
             return error.strerror or str(error)
         except Exception:
             # A bug in one row: it must not hold up the others.
             log.exception("the telemetry's files failed", extra=event(BUG))
-        self._done += len(job.rows)
+        self._done += job.count
         return ""

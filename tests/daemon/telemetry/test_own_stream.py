@@ -6,6 +6,7 @@ import re
 import pytest
 from pamqp import commands
 
+from pybroker.daemon.telemetry import own_stream as module
 from pybroker.daemon.telemetry.own_stream import LENGTH_OCTETS_MAX, OwnStream
 from tests.fakes import World
 
@@ -83,6 +84,28 @@ def test_messages_are_dropped_while_disk_space_is_scarce(world, stream, caplog):
         f"stream {NAME} gets nothing: free disk space is near its limit",
         f"stream {NAME} is published to again; 2 messages were dropped since the start",
     ]
+
+
+def test_messages_are_dropped_while_too_much_waits_for_the_disk(world, stream, caplog, monkeypatch):
+    caplog.set_level(logging.WARNING, "pybroker")
+    monkeypatch.setattr(module, "PENDING_OCTETS_MAX", 0)
+    assert stream.publish("t", [("a", b"{}")])
+    assert not stream.publish("t", [("a", b"{}"), ("a", b"{}")])
+    monkeypatch.setattr(module, "PENDING_OCTETS_MAX", 1_000)
+    assert stream.publish("t", [("a", b"{}")])
+    assert (stream.published, stream.dropped) == (2, 2)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"stream {NAME} gets nothing: the disk does not keep up",
+        f"stream {NAME} is published to again; 2 messages were dropped since the start",
+    ]
+
+
+def test_heads_of_very_many_kinds_are_made_anew(world, stream, monkeypatch):
+    monkeypatch.setattr(module, "KINDS_MAX", 2)
+    for kind in ("a", "b", "c", "a", "b"):
+        stream.publish("table", [(kind, b"{}")])
+        assert len(stream._heads) <= 2
+    assert [each["offset"] for each in documents(world, values=("a",))] == [0, 3]
 
 
 def test_a_deleted_one_is_not_made_again_before_the_next_start(world, stream):

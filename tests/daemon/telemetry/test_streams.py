@@ -5,8 +5,10 @@ import json
 import pytest
 
 from pybroker.core.events.cause import BROKER
-from pybroker.daemon.telemetry.streams import EVENTS, EVENTS_MAX, TELEMETRY, WAITING_EVENTS_MAX, OwnStreams
+from pybroker.daemon.telemetry import streams as module
+from pybroker.daemon.telemetry.streams import EVENTS, EVENTS_MAX, SLICE, TELEMETRY, WAITING_EVENTS_MAX, OwnStreams
 from pybroker.daemon.telemetry.telemetry import Telemetry
+from pybroker.daemon.telemetry.writer import Job
 from tests.daemon.running import Running
 from tests.daemon.telemetry.station import Station
 
@@ -24,9 +26,17 @@ class Streaming(Station):
 
     def told(self, name):
         self.streams.flush(EVENTS_MAX, lambda: None)
+        return self.bodies(name)
+
+    def bodies(self, name):
         self.world.run()
         found = self.world.vhost.queues[name].documents(None, lambda _: None, start=0, stop=None, body_octets_max=9_999)
         return [each["body"] for some in found for each in some]
+
+
+def rows(station, count, table="t", first=0, when_ms=0):
+    """Collect rows that are numbered."""
+    station.streams.take_rows(Job(table, when_ms, '{"v":1', [{"n": n} for n in range(first, first + count)]))
 
 
 @pytest.fixture
@@ -89,6 +99,84 @@ def test_very_many_events_are_dropped_and_counted(station):
     before = station.world.vhost.queues[EVENTS].messages
     assert len(station.told(EVENTS)) == before + EVENTS_MAX
     assert station.streams.figures["dropped"] == 5
+
+
+def test_rows_are_published_some_at_a_time(station):
+    station.told(EVENTS)
+    rows(station, 2 * SLICE + 1)
+    pauses = []
+    station.streams.flush(EVENTS_MAX, lambda: pauses.append(station.streams.telemetry.published))
+    assert pauses == [SLICE, 2 * SLICE, 2 * SLICE + 1]
+    assert [each["n"] for each in station.bodies(TELEMETRY)] == [*range(2 * SLICE + 1)]
+
+
+def test_a_stop_while_others_go_on_publishes_the_rest_once(station):
+    station.told(EVENTS)
+    before = station.streams.events.published
+    for number in range(SLICE + 5):
+        station.broker.events.note("command", {"name": str(number)}, BROKER)
+    rows(station, SLICE + 1)
+    rows(station, 1, first=SLICE + 1)
+    published = []
+
+    def stop():
+        if not published:
+            station.streams.stop()
+            published.append((station.streams.events.published - before, station.streams.telemetry.published))
+
+    station.streams.flush(EVENTS_MAX, stop)
+    assert published == [(SLICE + 5, SLICE + 2)]
+    assert (station.streams.events.published - before, station.streams.telemetry.published) == published[0]
+    assert [each["n"] for each in station.bodies(TELEMETRY)] == [*range(SLICE + 2)]
+
+
+def test_a_stop_in_the_middle_of_rows_keeps_their_order(station):
+    rows(station, 2 * SLICE)
+    rows(station, 1, first=2 * SLICE)
+    station.streams.flush(EVENTS_MAX, station.streams.stop)
+    assert [each["n"] for each in station.bodies(TELEMETRY)] == [*range(2 * SLICE + 1)]
+
+
+def test_nothing_is_published_after_a_stop(station, monkeypatch):
+    station.streams.stop()
+    before = station.streams.figures
+    rows(station, 1)
+    station.broker.events.note("command", {"name": "a"}, BROKER)
+    station.streams.flush(EVENTS_MAX, lambda: None)
+    assert station.streams.figures == before
+    station.streams.run()  # it ends
+
+
+def test_very_many_rows_are_dropped_counted_and_a_gap(station, monkeypatch):
+    monkeypatch.setattr(module, "WAITING_ROWS_MAX", 10)
+    rows(station, 10, when_ms=1)
+    rows(station, 1, when_ms=2)
+    rows(station, 2, when_ms=3)
+    rows(station, 3, "u", when_ms=4)
+    assert station.streams.telemetry.dropped == 6
+    station.told(TELEMETRY)
+    rows(station, 10, when_ms=5)
+    told = station.told(TELEMETRY)
+    gaps = [each for each in told if "why" in each]
+    assert len(told) - len(gaps) == 20
+    assert [(gap["table"], gap["from_ms"], gap["to_ms"], gap["why"], gap["rows"]) for gap in gaps] == [
+        ("t", 2, 5, "overflow", 3)
+    ]
+    rows(station, 1, "u", when_ms=6)
+    (gap,) = [each for each in station.told(TELEMETRY) if each.get("to_ms") == 6]
+    assert (gap["table"], gap["from_ms"], gap["rows"]) == ("u", 4, 3)
+
+
+def test_rows_that_come_while_others_wait_that_were_dropped_are_dropped_too(station, monkeypatch):
+    monkeypatch.setattr(module, "WAITING_ROWS_MAX", 2 * SLICE)
+    rows(station, 2 * SLICE, when_ms=1)
+    rows(station, 1, when_ms=2)
+    come = iter([3])
+    station.streams.flush(EVENTS_MAX, lambda: [rows(station, 1, when_ms=when_ms) for when_ms in come])
+    assert station.streams.telemetry.dropped == 2
+    rows(station, 1, when_ms=4)
+    (gap,) = [each for each in station.told(TELEMETRY) if "why" in each]
+    assert (gap["from_ms"], gap["to_ms"], gap["rows"]) == (2, 4, 2)
 
 
 def test_a_node_has_them_if_it_is_told_to_and_after_a_restart(tmp_path):
