@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Closing:
     """`content_octets` is what came into it, whatever is taken out; the others are as the batch has them.
 
-    `then` is to be called when it is over.
+    `then` is to be called when it is over, or will never be.
     """
 
     __slots__ = ("builder", "content_octets", "definitions_commit_position", "next_seq", "then")
@@ -27,6 +27,12 @@ class Closing:
         self.definitions_commit_position = definitions_commit_position
         self.next_seq = 0
         self.then: Callable[[], None] | None = None
+
+    def notify(self) -> None:
+        """Call what waits for its end, once."""
+        then, self.then = self.then, None
+        if then is not None:
+            then()
 
     def promise(self, batch: "Batch", commit_position: int) -> None:
         """Have its octets say what is true once they are on disk."""

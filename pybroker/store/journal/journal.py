@@ -258,21 +258,22 @@ class Journal(Log):
         self._wanted = False
         self.last_commit_position += 1
         closing = self._closing = Closing(builder, self.definitions.commit_position)
-        waits = not at_once and self.on_closing(self.last_commit_position, builder, self._may_be_sealed)
+        waits = not at_once and self.on_closing(self.last_commit_position, builder, partial(self._resume, closing))
         closing.next_seq = self.next_seq
         if not waits:
             self._seal(closing)
 
     @ends_the_log
-    def _may_be_sealed(self) -> None:
+    def _resume(self, closing: Closing) -> None:
         """Go on with what had to wait for others."""
-        closing = self._closing
-        assert closing is not None
+        self._seal_late(closing)
+        closing.notify()
+
+    @ends_the_log
+    def _seal_late(self, closing: Closing) -> None:
         if not self.failed:
             self._seal(closing)
             self._write_next()
-        if closing.then is not None:
-            closing.then()
 
     def _seal(self, closing: Closing) -> None:
         builder, self._closing = closing.builder, None
@@ -377,8 +378,9 @@ class Journal(Log):
             return
         if self.full:
             if now_ms - self._full_since_ms >= FULL_RETRY_MS:
-                self._full_since_ms = now_ms
-                self._try_again()
+                # Whether there is room again: if not, the batch comes back.
+                self._full_since_ms, self.full = now_ms, ""
+                self._write_next()
             return
         if self._sealed:
             self._write_next()
@@ -387,11 +389,6 @@ class Journal(Log):
         elif self._proven < self.last_commit_position == self.completed and now_ms - self._quiet_ms >= QUIET_MS:
             self._prove()
         self.maintenance.tick(now_ms)
-
-    def _try_again(self) -> None:
-        """Look whether there is room again: if not, the batch comes back."""
-        self.full = ""
-        self._write_next()
 
     def _prove(self) -> None:
         """Write down that the last batch is on disk: a torn tail and a damaged one can be told apart from then on."""
@@ -410,6 +407,8 @@ class Journal(Log):
         """Stop for good: after an error nobody knows what is on disk, and a second sync would say that all is well."""
         self.failed = self.failed or reason(error)
         self._tell_failed()
+        if self._closing is not None:
+            self._closing.notify()  # nobody may call back what broke off
 
     def _tell_failed(self) -> None:
         if not self._told:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pybroker.store.journal.maintenance import Maintenance
 from tests.store.faulty_disk import FaultyDisk
 from tests.store.journals import Node
 
@@ -95,6 +96,28 @@ def test_a_stop_waits(node, slow):
     assert [None] == done
     again = Node(node.disk)
     assert (again.recovered.clean, again.live()) == (True, [1])
+
+
+def test_a_stop_does_not_wait_for_what_broke_off(node, slow):
+    node.publish([b"a"])
+    node.commit()
+    done = []
+    node.log.close({}, done.append)
+    node.work()
+    node.log.fail(MemoryError())
+    assert [None] == done
+    slow.go_on()
+    assert ([], [None]) == (node.completed, done)
+
+
+def test_a_stop_does_not_wait_if_the_batch_cannot_be_made(node, slow, monkeypatch):
+    node.publish([b"a"])
+    node.commit()
+    done = []
+    node.log.close({}, done.append)
+    monkeypatch.setattr(Maintenance, "segment_for", lambda *_: 1 // 0)
+    slow.go_on()
+    assert (bool(node.log.failed), [None]) == (True, done)
 
 
 def test_a_log_that_failed_meanwhile_writes_nothing(node, slow):
