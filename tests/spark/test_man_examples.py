@@ -12,8 +12,16 @@ from tests.sources import ROOT
 from tests.spark.stream.conftest import stream_port
 
 PAGE = (ROOT / "man/pybroker-spark.7").read_text()
-# Programs of a shell, which test_submitting runs and test_spark_home; and what needs jars, a cluster or certificates.
-ELSEWHERE = ("SYNOPSIS", "On a cluster", "On Kubernetes", "PERFORMANCE", "Delta Lake and Iceberg, exactly once")
+# Programs of a shell, which test_submitting runs and test_spark_home; the program that test_orders runs; and what needs
+# jars, a cluster or certificates.
+ELSEWHERE = (
+    "SYNOPSIS",
+    "WORKED EXAMPLE",
+    "On a cluster",
+    "On Kubernetes",
+    "PERFORMANCE",
+    "Delta Lake and Iceberg, exactly once",
+)
 
 
 def examples():
@@ -56,6 +64,11 @@ def test_no_example_is_without_a_test():
         for text in texts(name):
             if text.startswith(("from ", "query")):
                 compile(text, name, "exec")
+
+
+def test_the_worked_example_is_the_program_that_is_installed():
+    _, program = texts("WORKED EXAMPLE")
+    assert (ROOT / "etc/pybroker-orders.py").read_text() == f"{program}\n"
 
 
 @pytest.fixture
