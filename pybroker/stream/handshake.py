@@ -16,7 +16,7 @@ from pybroker.errors import AmqpError
 from pybroker.log_event import event
 from pybroker.stream.advertised import advertised
 from pybroker.wire.stream import commands
-from pybroker.wire.stream.codes import VERSION_1, VERSION_2, Code, Key
+from pybroker.wire.stream.codes import UNTIL, VERSION_1, VERSION_2, Code, Key
 from pybroker.wire.stream.fields import Versions, pairs_octets, texts_octets, versions_octets
 from pybroker.wire.stream.frame import response, tune as tune_frame
 
@@ -47,7 +47,7 @@ log = logging.getLogger("pybroker.connection")
 @lru_cache(2)
 def _properties(product: str, cluster_name: str) -> bytes:
     """Return what we say of ourselves."""
-    return pairs_octets(login.server_properties(product, cluster_name))
+    return pairs_octets({**login.server_properties(product, cluster_name), UNTIL: "offset"})
 
 
 def peer_properties(session: "StreamSession", command: commands.PeerProperties) -> None:

@@ -9,9 +9,10 @@ from pybroker.errors import PreconditionFailed
 from pybroker.stream.access import check, stream_of
 from pybroker.stream.grouped_subscription import SINGLE_ACTIVE, GroupedSubscription
 from pybroker.stream.publishers import check_reference
+from pybroker.stream.ranged_subscription import RangedSubscription
 from pybroker.stream.refused import Refused
 from pybroker.stream.subscription import Subscription, tag_of
-from pybroker.wire.stream.codes import Code
+from pybroker.wire.stream.codes import UNTIL, Code
 from pybroker.wire.stream.frame import credit_error, response
 
 if TYPE_CHECKING:
@@ -31,7 +32,12 @@ def subscribe(session: "StreamSession", command: "commands.Subscribe") -> None:
     is_single = properties.get(SINGLE_ACTIVE) == "true"
     if is_single and not properties.get("name"):
         raise PreconditionFailed("a single active consumer needs a name")
-    subscription = (GroupedSubscription if is_single else Subscription)(stream, channel, command)
+    kind: type[Subscription] = GroupedSubscription if is_single else Subscription
+    if UNTIL in properties:
+        if is_single:
+            raise PreconditionFailed("a single active consumer has no end")
+        kind = RangedSubscription
+    subscription = kind(stream, channel, command)
     channel.consumers[tag] = subscription
     session.consumers += 1
     channel.reply(response(command.key, command.correlation_id, Code.OK))

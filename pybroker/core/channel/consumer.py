@@ -144,6 +144,12 @@ class Consumer:
         """Deliver a chunk of a stream, all of it; this is its credit's use."""
         raise NotImplementedError
 
+    def passed_over(self, run: "Run", now_ms: int) -> None:
+        """Learn that messages of a stream do not pass its filter."""
+
+    def came_to(self, offset: int) -> None:
+        """Learn that it has got what there is of a stream before an offset."""
+
     def gone(self) -> None:
         """Learn that it is none of the channel's any more."""
 

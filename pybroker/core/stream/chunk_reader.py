@@ -35,6 +35,8 @@ class ChunkReader(Reader):
         """Deliver the next chunk; return what that cost; 0: none is there."""
         run, index = self._run_at()
         if run is None:
+            if self.next_offset is not None:
+                self.consumer.came_to(self.next_offset)
             return 0
         cost = RUN_COST
         if self.filters is not None:
@@ -43,6 +45,7 @@ class ChunkReader(Reader):
             if not self.filters.may_match_run(run):
                 self._read_ahead()
                 self._go_on(run.first_seq + run.count)
+                self.consumer.passed_over(run, now_ms)
                 return cost
         if not isinstance(run, EntriesRun):
             cost += CONVERT_COST * run.count

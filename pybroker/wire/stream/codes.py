@@ -82,3 +82,6 @@ VALUED: Final = frozenset({OffsetType.OFFSET, OffsetType.TIMESTAMP})
 RESPONSE: Final = 0x8000
 VERSION_1: Final = 1
 VERSION_2: Final = 2
+# A property of Subscribe that is pybroker's own: the reader wants nothing from this offset on, and to be told which
+# messages are passed over. A property of the same name, of the peer, says that it is known.
+UNTIL: Final = "pybroker.until"

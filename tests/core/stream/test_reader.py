@@ -32,6 +32,12 @@ class Sink:
     def credit(self):
         return self.left
 
+    def passed_over(self, run, now_ms):
+        pass
+
+    def came_to(self, offset):
+        pass
+
     def dispatch(self, run, indexes, deliveries, _now_ms):
         assert not deliveries
         self.left -= len(indexes)
