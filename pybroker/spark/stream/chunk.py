@@ -18,6 +18,7 @@ _COMMITTED_OCTETS: Final = 8
 class Chunk(NamedTuple):
     """`records` messages from offset `first` on; `data` are their entries (`wire/stream/entries`).
 
+    Without entries it stands for messages that a filter passed over, in a subscription that is to be told of these.
     The time is the broker's wall time of the whole chunk. A chunk that a reader begins with may begin before the offset
     that the reader asked for.
     """

@@ -37,7 +37,7 @@ from pybroker.spark.stream.places import FIRST, LAST, NEXT, Ends, Place, read_me
 from pybroker.spark.stream.publisher import Publisher
 from pybroker.spark.stream.subscription import Subscription
 from pybroker.wire.stream import commands
-from pybroker.wire.stream.codes import RESPONSE, Code, Key, OffsetType
+from pybroker.wire.stream.codes import RESPONSE, UNTIL, Code, Key, OffsetType
 from pybroker.wire.stream.fields import FORMS, FieldReader, Offset
 from pybroker.wire.stream.frame import Frame, response
 
@@ -213,6 +213,11 @@ class Link:
             self.metadata(stream)
             chunk = subscription.chunk(0.0)
         return None if chunk is None else (chunk.first, chunk.next)
+
+    @property
+    def tells_passed(self) -> bool:
+        """Tell whether a subscription may have the property UNTIL, and then tells of what its filter passed over."""
+        return UNTIL in self.properties
 
     # -- offsets of consumers ------------------------------------------------------------------------------------------
 

@@ -36,11 +36,13 @@ class Subscription:
             if self._ended:
                 raise StreamError(f"read stream {self.stream!r}", self._ended)
             return None
-        self._taken += 1
+        chunk = self._chunks.popleft()
+        # Messages that were passed over use no credit.
+        self._taken += chunk.entries > 0
         if self._taken * 2 >= self._credit and not self._ended:
             self._link.give_credit(self.id, self._taken)
             self._taken = 0
-        return self._chunks.popleft()
+        return chunk
 
     def close(self) -> None:
         """Take no more chunks. Raises what `Link.call` raises."""

@@ -1,11 +1,13 @@
 """Options of a read of streams, by Kafka's names where Kafka has the same."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pybroker.client import Options
 from pybroker.spark.stream_source.positions import Position, at_end, at_start, by_stream, by_time
+from pybroker.spark.stream_source.row_filter import RowFilter
 from pybroker.spark.values import OptionError, boolean, milliseconds, number, text
 
 SOURCES: Final = ("stream", "superStream", "streamPattern")
@@ -25,6 +27,20 @@ def _strategy(value: str) -> str:
     return text(value, "error", "latest")
 
 
+def _values(value: str) -> frozenset[str]:
+    """Return values with commas between them, or of a list as JSON. Raises ValueError."""
+    text(value)
+    if not value.lstrip().startswith("["):
+        return frozenset(each.strip() for each in value.split(","))
+    try:
+        found = json.loads(value)
+    except ValueError as error:
+        raise ValueError(f"is no JSON: {error}") from None
+    if not found or not all(isinstance(each, str) for each in found):
+        raise ValueError('is a list of texts, such as ["eu", "us"]')
+    return frozenset(found)
+
+
 def _time(value: str) -> Position:
     return by_time(number(value, 0, _OFFSETS_MAX))
 
@@ -41,6 +57,9 @@ COMMON: Final[dict[str, Callable[[str], Any]]] = {
     "startingOffsetsByTimestampStrategy": _strategy,
     "minPartitions": number,
     "failOnDataLoss": boolean,
+    "filter": _values,
+    "filterHeader": text,
+    "matchUnfiltered": boolean,
     "pollTimeoutMs": milliseconds,
 }
 STREAMING: Final[dict[str, Callable[[str], Any]]] = {
@@ -85,6 +104,7 @@ class StreamOptions:
     min_offsets_per_trigger: int = 1
     trigger_delay_max_s: float = 900.0
     consumer_name: str = ""
+    filter: RowFilter | None = None
 
 
 def stream_options_of(values: Mapping[str, Any], client: Options, defaults: Mapping[str, Any]) -> StreamOptions:
@@ -101,6 +121,9 @@ def stream_options_of(values: Mapping[str, Any], client: Options, defaults: Mapp
         raise OptionError("startingOffsetsByTimestampStrategy", "is for a query that begins at a time")
     if "streamPattern" in values and "managementUri" not in values and client.tls is not None:
         raise OptionError("managementUri", "is required for streamPattern with TLS: the password goes there, too")
+    for name in ("filterHeader", "matchUnfiltered"):
+        if name in values and "filter" not in values:
+            raise OptionError(name, "is for a query with a filter")
     return StreamOptions(
         client=client,
         stream=values.get("stream", ""),
@@ -118,8 +141,15 @@ def stream_options_of(values: Mapping[str, Any], client: Options, defaults: Mapp
         min_offsets_per_trigger=values.get("minOffsetsPerTrigger", 1),
         trigger_delay_max_s=values.get("maxTriggerDelay", 900.0),
         consumer_name=values.get("consumerName", ""),
+        filter=_filter(values),
         **defaults,
     )
+
+
+def _filter(values: Mapping[str, Any]) -> RowFilter | None:
+    if "filter" not in values:
+        return None
+    return RowFilter(values["filter"], values.get("matchUnfiltered", False), values.get("filterHeader", ""))
 
 
 def _one_of(values: Mapping[str, Any], names: tuple[str, ...]) -> Position | None:

@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from pybroker.client.errors import CallTimeout, ClientError
 from pybroker.spark.stream.errors import StreamError
-from pybroker.spark.stream.link import Link
+from pybroker.spark.stream.link import CREDIT, Link
 from pybroker.spark.stream.places import at
 from pybroker.spark.stream_source.offset import DataLossError
 from pybroker.spark.stream_source.ranges import Range
 from pybroker.spark.stream_source.rows import Rows
 from pybroker.spark.stream_source.streams import link_to
-from pybroker.wire.stream.codes import Code
+from pybroker.wire.stream.codes import UNTIL, Code
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -38,7 +38,7 @@ def read_range(schema: "StructType", options: "StreamOptions", given: Range) -> 
     """Yield the messages of a range.
 
     Raises DataLossError if some are gone, unless the options allow it; CallTimeout if the next ones do not come within
-    pollTimeoutMs; StreamError, ClientError, OSError.
+    pollTimeoutMs; UnknownFilterValueError, StreamError, ClientError, OSError.
     """
     try:
         link, key = _link(options, given.stream)
@@ -65,14 +65,18 @@ def read_range(schema: "StructType", options: "StreamOptions", given: Range) -> 
 
 def _read(link: Link, options: "StreamOptions", given: Range, rows: Rows) -> Iterator[pa.RecordBatch]:
     expected = given.start
-    with link.subscribe(given.stream, at(expected)) as subscription:
+    properties = {}
+    if link.tells_passed:
+        properties = {UNTIL: str(given.stop)} | ({} if options.filter is None else options.filter.properties)
+    with link.subscribe(given.stream, at(expected), CREDIT, **properties) as subscription:
         while expected < given.stop:
             chunk = subscription.chunk(options.poll_timeout_s)
             if chunk is None:
                 raise CallTimeout(_late(given, expected, options))
             if chunk.first > expected:
                 _pass_over(link, options, given, expected, chunk.first)
-            rows.add(chunk)
+            if chunk.entries:
+                rows.add(chunk)
             expected = chunk.next
             if rows.is_full:
                 yield from rows.batches()

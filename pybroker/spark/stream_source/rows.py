@@ -1,26 +1,31 @@
 """Rows: messages of chunks, gathered until there are enough for a batch of Arrow's."""
 
 from array import array
+from itertools import chain, compress, repeat
 from operator import sub
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from pybroker.spark.parse.columns import StreamAssembler, StreamFacts
-from pybroker.spark.parse.raw import BATCH_OCTETS, BATCH_ROWS, SCHEMA
+from pybroker.spark.parse.raw import BATCH_OCTETS, BATCH_ROWS
 from pybroker.wire.amqp10.to_content import parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql.types import StructType
 
     from pybroker.spark.stream.chunk import Chunk
     from pybroker.spark.stream_source.options import StreamOptions
     from pybroker.spark.stream_source.ranges import Range
-    from pybroker.wire.amqp10.front import Origin
+    from pybroker.wire.amqp10.front import Front, Origin
+
+    # Neighbours that are alike in front of their bodies, and how many they are.
+    Group = tuple[Front, int]
 
 _MICROSECONDS: Final = 1_000
+_ROUTE: Final = frozenset({"routing_key", "exchange"})
 _NEVER_REDELIVERED: Final = pa.scalar(False, pa.bool_())
 
 
@@ -29,6 +34,8 @@ class Rows:
 
     def __init__(self, schema: "StructType", options: "StreamOptions", given: "Range") -> None:
         self._assembler = StreamAssembler(schema, options)
+        self._wanted = _needed(schema.names)
+        self._filter = options.filter
         self._range = given
         self._messages: list[bytes] = []
         self._offsets = array("q")
@@ -54,33 +61,73 @@ class Rows:
         return len(self._messages) >= BATCH_ROWS or self._octets >= BATCH_OCTETS
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Yield what was added as a batch, if there is anything, and begin anew."""
+        """Yield what was added as a batch, if there is anything that passes the filter, and begin anew.
+
+        Raises UnknownFilterValueError.
+        """
         if not self._messages:
             return
         messages, self._messages, self._octets = self._messages, [], 0
-        facts = StreamFacts(self._range.stream, self._range.number, self._offsets, self._times)
+        offsets, times = self._offsets, self._times
         self._offsets, self._times = array("q"), array("q")
-        yield self._assembler.assemble_stream(_raw(messages, self._range.stream), facts)
+        bodies, fronts = parts_of(messages)
+        groups = _groups(fronts, len(bodies))
+        if self._filter is not None:
+            passing = self._passing(groups, offsets)
+            kept = list(chain.from_iterable(map(repeat, passing, [alike for _, alike in groups])))
+            bodies = list(compress(bodies, kept))
+            if not bodies:
+                return
+            groups = list(compress(groups, passing))
+            offsets, times = array("q", compress(offsets, kept)), array("q", compress(times, kept))
+        facts = StreamFacts(self._range.stream, self._range.number, offsets, times)
+        yield self._assembler.assemble_stream(_raw(bodies, groups, self._range.stream, self._wanted), facts)
+
+    def _passing(self, groups: "list[Group]", offsets: "array[int]") -> list[bool]:
+        """Tell of which groups the messages pass. Raises UnknownFilterValueError."""
+        assert self._filter is not None
+        passing, at = [], 0
+        for front, alike in groups:
+            passing.append(self._filter.passes(front, self._range.stream, offsets[at]))
+            at += alike
+        return passing
 
 
-def _raw(messages: list[bytes], stream: str) -> pa.RecordBatch:
-    count = len(messages)
-    bodies, fronts = parts_of(messages)
-    known: dict[Origin, int] = {}
-    properties: list[bytes] = []
-    routes = array("i")
+def _needed(names: "Iterable[str]") -> frozenset[str]:
+    """Return the columns of raw messages of which those of a query are made."""
+    made_of_properties = {"properties", "headers"}
+    return frozenset("properties" if name in made_of_properties else name for name in names)
+
+
+def _groups(fronts: "list[tuple[int, Front]]", count: int) -> "list[Group]":
+    """Return the fronts of so many messages, and how many neighbours have each."""
     begins = [begin for begin, _ in fronts]
-    for (_, front), alike in zip(fronts, map(sub, [*begins[1:], count], begins), strict=True):
-        number = known.setdefault(front.origin, len(known))
-        properties += [front.properties] * alike
-        routes.extend([number] * alike)
+    return list(zip([front for _, front in fronts], map(sub, [*begins[1:], count], begins), strict=True))
+
+
+def _raw(bodies: list[bytes], groups: "list[Group]", stream: str, wanted: frozenset[str]) -> pa.RecordBatch:
+    """Return raw messages, without columns that nobody wants; one that costs little is always there."""
+    count = len(bodies)
+    columns = {"redelivered": pa.repeat(_NEVER_REDELIVERED, count)}
+    if "value" in wanted:
+        columns["value"] = pa.array(bodies, pa.binary())
+    if not _ROUTE.isdisjoint(wanted):
+        columns |= _route(groups, count, stream)
+    if "properties" in wanted:
+        octets = chain.from_iterable(repeat(front.properties, alike) for front, alike in groups)
+        columns["properties"] = pa.array(list(octets), pa.binary())
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _route(groups: "list[Group]", count: int, stream: str) -> dict[str, pa.Array]:
+    known: dict[Origin, int] = {}
+    routes = array("i")
+    for front, alike in groups:
+        routes.extend(repeat(known.setdefault(front.origin, len(known)), alike))
     # Clients of the stream protocol name none: theirs were published to the queue of this name.
     keys = pa.array([stream if origin.routing_key is None else origin.routing_key for origin in known], pa.string())
     exchanges = pa.array([origin.exchange or "" for origin in known], pa.string())
     if len(known) == 1:
-        columns = [pa.repeat(keys[0], count), pa.repeat(exchanges[0], count)]
-    else:
-        indexes = pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(routes)])
-        columns = [keys.take(indexes), exchanges.take(indexes)]
-    values = [pa.array(bodies, pa.binary()), *columns, pa.repeat(_NEVER_REDELIVERED, count)]
-    return pa.RecordBatch.from_arrays([*values, pa.array(properties, pa.binary())], schema=SCHEMA)
+        return {"routing_key": pa.repeat(keys[0], count), "exchange": pa.repeat(exchanges[0], count)}
+    indexes = pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(routes)])
+    return {"routing_key": keys.take(indexes), "exchange": exchanges.take(indexes)}

@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from pybroker.client import Properties
+from pybroker.wire.table import Table
+from tests.spark.conftest import WAIT_S
+
 pytestmark = pytest.mark.spark
 
 GOLDEN = Path(__file__).parent / "checkpoint-v1"
@@ -43,6 +47,20 @@ def test_a_stream_is_read_in_batch_by_many_tasks(spark, given, stream, publish):
         "min(offset)", "max(offset)", "count(DISTINCT string(value))", "max(timestamp) > now()"
     ).first()
     assert tuple(row) == (0, 999, 1_000, False)
+
+
+def test_a_filtered_query_goes_on_where_nothing_passes(spark, given, stream, channel, tmp_path):
+    options = {"stream": stream, "startingOffsets": "earliest", "filter": "a", "maxOffsetsPerTrigger": "150"}
+    for turn in range(2):
+        for value in "ab":
+            properties = Properties(headers=Table({"x-stream-filter-value": value}))
+            for number in range(120):
+                channel.basic_publish("", stream, f"{value}{turn * 120 + number}".encode(), properties)
+        channel.wait_for_confirms(WAIT_S)
+        query = follow(spark, given, tmp_path, **options)
+        found = [row.text for row in spark.read.parquet(str(tmp_path / "out")).collect()]
+        assert sorted(found) == sorted(f"a{number}" for number in range((turn + 1) * 120))
+    assert json.loads(query.lastProgress.sources[0].endOffset)["streams"][stream]["next"] == 480
 
 
 def test_a_checkpoint_of_the_first_version_is_continued(spark, given, link, channel, publish, tmp_path):
