@@ -6,12 +6,13 @@ so types that send each message over one binding alone have none: a tap would ta
 
 from typing import TYPE_CHECKING, Final
 
+from pybroker.core.auth.access import strip_line_ends
 from pybroker.core.auth.permissions import READ, WRITE, check, check_topic
 from pybroker.core.policy.arguments import QUEUE_TYPE
 from pybroker.core.reply_text import describe
 from pybroker.core.routing.partitions import SUPER_STREAM_ARGUMENT
 from pybroker.core.stream.make import STREAM
-from pybroker.core.topology.exchange_declare import bind, find_exchange, unbind
+from pybroker.core.topology.exchange_declare import create_binding, find_exchange, unbind
 from pybroker.core.topology.queue_declare import QueueProperties, check_queue_declare, create_queue
 from pybroker.core.topology.removal import check_leaving
 from pybroker.errors import PreconditionFailed
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 # By which key a binding gets everything; no key does of a direct exchange.
 EVERYTHING: Final = {"topic": "#", "fanout": "", "headers": "", "x-recent-history": ""}
 DIRECT: Final = "direct"
+# Keys that a reply text names: it has 255 octets at most.
+KEYS_TOLD_MAX: Final = 4
 
 
 def open_tap(
@@ -50,14 +53,12 @@ def open_tap(
     """
     source = find_exchange(vhost, exchange)
     routing_keys = _keys(source, routing_keys)
-    check(user, vhost.name, WRITE, "queue", stream)
-    check(user, vhost.name, READ, "exchange", exchange)
+    stream = strip_line_ends(stream)
+    _check(user, source, stream, routing_keys)
     for key in routing_keys:
-        if source.TYPE == "topic":
-            check_topic(user, vhost.name, exchange, READ, key)
         source.validate_binding(key, Table())
     check_leaving(vhost, "queue", stream)
-    found, commit_position = vhost.queues.get(stream), 0
+    found = vhost.queues.get(stream)
     if found is not None and found.type != STREAM:
         raise PreconditionFailed(f"{describe('queue', stream, vhost.name)} is of type {found.type}, not a stream")
     if found is None or arguments is not None:
@@ -65,11 +66,10 @@ def open_tap(
         properties = QueueProperties(durable=True, exclusive=False, auto_delete=False, arguments=wanted)
         stream, found = check_queue_declare(vhost, user, None, stream, properties)
         if found is None:
-            commit_position = create_queue(vhost, user, None, stream, properties, cause)
+            create_queue(vhost, user, None, stream, properties, cause)
     for key in routing_keys:
-        position = bind(vhost, user, None, exchange, "queue", stream, key, Table(), cause)
-        commit_position = max(commit_position, position)
-    return commit_position, found is None
+        create_binding(source, vhost.queues[stream], key, Table(), cause)
+    return vhost.broker.definitions.commit_position, found is None
 
 
 def close_tap(
@@ -77,17 +77,37 @@ def close_tap(
 ) -> "list[Removal]":
     """Take the bindings of a tap away, those of some keys or all; the stream stays with what it has.
 
-    Raises NotFound (404): there is no such exchange, or binding; AccessRefused (403).
+    Nothing is done if it fails. Raises NotFound (404): there is no such exchange; PreconditionFailed (406): the stream
+    is not bound to it, or not by each of the keys; AccessRefused (403).
     """
     source, destination = find_exchange(vhost, exchange), vhost.queues.get(stream)
     bound = list(vhost.bound.get(destination, {}).values()) if destination is not None else []
     there = [each.routing_key for each in bound if each.source is source and not each.arguments]
-    gone = [key for key in there if key in routing_keys] if routing_keys else there
-    if not gone:
-        of_key = f" by the key '{routing_keys[0]}'" if routing_keys else ""
+    missing = [key for key in routing_keys if key not in there]
+    if missing or not there:
         text = f"{describe('queue', stream, vhost.name)} is no tap of {describe('exchange', exchange, vhost.name)}"
-        raise PreconditionFailed(text + of_key)
+        if missing and there:
+            text = f"{text} by {_quoted(missing)}, but by {_quoted(there)}"
+        raise PreconditionFailed(text)
+    gone = [key for key in there if key in routing_keys] if routing_keys else there
+    _check(user, source, stream, gone)
     return [unbind(vhost, user, None, exchange, "queue", stream, key, Table(), cause) for key in gone]
+
+
+def _check(user: "User | None", source: "Exchange", stream: str, routing_keys: "Sequence[str]") -> None:
+    """Check permissions for bindings, made or taken away. Raises AccessRefused (403)."""
+    vhost = source.vhost.name
+    check(user, vhost, WRITE, "queue", stream)
+    check(user, vhost, READ, "exchange", source.name)
+    if source.TYPE == "topic":
+        for key in routing_keys:
+            check_topic(user, vhost, source.name, READ, key)
+
+
+def _quoted(keys: "Sequence[str]") -> str:
+    """Return keys for a reply text, the first few."""
+    more = f" and {len(keys) - KEYS_TOLD_MAX} more" if len(keys) > KEYS_TOLD_MAX else ""
+    return ", ".join(f"'{key}'" for key in keys[:KEYS_TOLD_MAX]) + more
 
 
 def _keys(source: "Exchange", routing_keys: "Sequence[str]") -> "Sequence[str]":

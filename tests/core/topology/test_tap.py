@@ -97,6 +97,41 @@ def test_there_must_be_the_exchange_and_permission_to_read_it(vhost):
     assert "tap" not in vhost.queues
 
 
+def test_an_end_by_keys_takes_all_of_these_or_none(vhost):
+    exchange(vhost, "x", "topic")
+    tap(vhost, "x", *"abcdef")
+    is_no_tap = "queue 'tap' in vhost '/' is no tap of exchange 'x' in vhost '/'"
+    with pytest.raises(PreconditionFailed) as failed:
+        close_tap(vhost, None, "x", "tap", ["g", "a", "h"], BROKER)
+    assert failed.value.args[0] == f"{is_no_tap} by 'g', 'h', but by 'a', 'b', 'c', 'd' and 2 more"
+    assert reached(vhost, "x", "a") == ["tap"]
+    with pytest.raises(PreconditionFailed) as failed:
+        close_tap(vhost, None, "x", "no", ["g"], BROKER)
+    assert failed.value.args[0] == is_no_tap.replace("tap", "no", 1)
+    assert len(close_tap(vhost, None, "x", "tap", ["a", "a", "b"], BROKER)) == 2
+
+
+def test_an_end_of_a_key_that_the_user_may_not_read_takes_none(vhost):
+    exchange(vhost, "x", "topic")
+    tap(vhost, "x", "a", "b")
+    users = vhost.broker.users
+    users.add("ann", "secret")
+    users.set_permissions("ann", "/", ".*", ".*", ".*")
+    users.set_topic_permissions("ann", "/", "x", "", "^a$")
+    with pytest.raises(AccessRefused, match="topic 'b'"):
+        close_tap(vhost, users.get("ann"), "x", "tap", [], BROKER)
+    assert reached(vhost, "x", "a") == ["tap"]
+
+
+def test_permissions_are_asked_for_once_a_key(vhost, monkeypatch):
+    asked = []
+    exchange(vhost, "x", "topic")
+    monkeypatch.setattr("pybroker.core.topology.tap.check_topic", lambda *call: asked.append(call[-1]))
+    monkeypatch.setattr("pybroker.core.topology.exchange_declare.check_topic", lambda *call: asked.append(call[-1]))
+    tap(vhost, "x", "a", "b")
+    assert asked == ["a", "b"]
+
+
 def test_an_end_takes_its_bindings_and_leaves_the_stream(vhost):
     exchange(vhost, "x", "topic")
     tap(vhost, "x", "a", "b")
