@@ -50,7 +50,7 @@ class Expected:
             if number is None:
                 continue
             if number < self._base.next_number and number not in self._base.listed:
-                self._found.reports.append(
+                self._found.add_damage(
                     f"segment {name} had been given up and has reappeared{set_aside(self._disk, name)}"
                 )
             else:
@@ -74,12 +74,12 @@ class Expected:
             lost += [Listed(number, 0, 0, 0, sealed=False, live={}) for number in begun]
             # A segment has its first batch only after it is noted: on a full disk it may have neither.
             if self._noted is None and (base.next_number > 1 or read):
-                found.reports.append(f"{NAME} is missing or damaged: a missing end of the log cannot be detected")
+                found.add_damage(f"{NAME} is missing or damaged: a missing end of the log cannot be detected")
         elif self._noted and self._noted not in there:
             # Without a list (version 1, or no checkpoint is left) this one should be there all the same.
             lost.append(Listed(self._noted, 0, 0, 0, sealed=False, live={}))
             if not there:
-                found.reports.append(f"the log is missing: it had segments up to {segment_name(self._noted)}")
+                found.add_damage(f"the log is missing: it had segments up to {segment_name(self._noted)}")
         # A last segment without a batch goes. Its removal is noted first, else the next start would report it missing.
         newest = max([base.next_number - 1, *read, *(each.number for each in lost), 0])
         found.next_number = newest + 1
@@ -109,4 +109,4 @@ class Expected:
             if live or not (each.sealed or (self._superseded and each.last_commit_position)):
                 missing = Missing(segment_name(each.number), live)
                 self._found.missing.append(missing)
-                self._found.reports.append(note_missing(self._disk, missing))
+                self._found.add_damage(note_missing(self._disk, missing))

@@ -83,6 +83,8 @@ class Recovery:
         found.next_seq = max(1, base.next_seq)
         names = expected.names()
         # Also if all segments are there: one that was compacted has lost its settles, which two checkpoints had.
+        # None of its segments can be read then.
+        found.is_damaged = found.is_damaged or bool(names and not told)
         if names and not valid:
             found.reports.append(
                 "all checkpoints of the log are missing or damaged: acknowledged messages may be delivered again"
@@ -141,7 +143,7 @@ class Recovery:
         assert number is not None
         file = SegmentFile(self._disk, number, self._found.log_id)
         if file.complaint:
-            self._found.reports.append(file.complaint)
+            self._found.add_damage(file.complaint)
         segment = SegmentRead(number, file)
         self._segments.append(segment)
         footer = file.read_footer()
@@ -227,7 +229,7 @@ class Recovery:
 
     def _lost_end(self, segment: SegmentRead) -> None:
         name = segment.file.name
-        self._found.reports.append(f"segment {name} is damaged: its end is missing, with the messages in it")
+        self._found.add_damage(f"segment {name} is damaged: its end is missing, with the messages in it")
 
     def _damage(self, segment: SegmentRead, damaged: Damaged) -> None:
         """Keep damage for the batch it lies in; behind a whole one it is the beginning of another."""
@@ -299,7 +301,7 @@ class Recovery:
         for set_id, seq_ranges in segment.sets.items():
             target = segment.targets.get(set_id)
             if target is None:
-                self._found.reports.append(
+                self._found.add_damage(
                     f"the log is damaged: segment {segment.number:x}, {seq_ranges.count} messages from offset "
                     f"{segment.starts[set_id]} on have lost the record of their queues and are lost"
                 )
@@ -307,7 +309,7 @@ class Recovery:
                 segment.by_target[target] = seq_ranges
 
     def _quarantine(self, segment: SegmentRead, damaged: Damaged) -> None:
-        self._found.reports.append(quarantine(self._disk, segment.file, damaged))
+        self._found.add_damage(quarantine(self._disk, segment.file, damaged))
 
     # -- what lives ----------------------------------------------------------------------------------------------------
 
@@ -321,7 +323,7 @@ class Recovery:
             if not segment.last_commit_position:
                 # It would have a start believe that something is missing, once the one before it is gone.
                 if segment.number in base.listed or segment.file.complaint:
-                    self._found.reports.append(
+                    self._found.add_damage(
                         f"segment {segment.file.name} contains no batch{set_aside(self._disk, segment.file.name)}"
                     )
                 else:

@@ -279,6 +279,7 @@ class Missing(NamedTuple):
 @dataclass(slots=True)
 class Recovered:
     """The result of a start. `queues`: live messages, by id, as (priority, timed, messages); `reports`: anomalies.
+    If `is_damaged` there are some among them that may have cost records; a damaged checkpoint costs none.
 
     Below `next_queue_id` are the ids of all queues that messages in the log reached, even if a queue does not exist: a
     kill may leave a message whose queue was not on disk yet, and the message must not become another queue's.
@@ -299,9 +300,15 @@ class Recovered:
     returned: Rows = field(default_factory=dict)
     queues: dict[int, list[tuple[int, bool, SeqRanges]]] = field(default_factory=dict)
     reports: list[str] = field(default_factory=list)
+    is_damaged: bool = False
     cut: str = ""
     next_number: int = 1
     missing: list[Missing] = field(default_factory=list)
+
+    def add_damage(self, report: str) -> None:
+        """Report that records may be lost."""
+        self.reports.append(report)
+        self.is_damaged = True
 
 
 def _nobody(_: str) -> None:

@@ -18,9 +18,7 @@ MARK_PRIORITY: Final = 1
 
 def committed_seqs(found: "Recovered") -> "CommittedSeqs":
     """Return up to which seq straight writes are committed, as a start found it."""
-    # Of checkpoints, which can be missing: they say what is settled, and no more.
-    is_damaged = bool(found.missing) or any("checkpoint" not in report for report in found.reports)
-    return CommittedSeqs(found.queues, is_damaged=is_damaged)
+    return CommittedSeqs(found.queues, is_damaged=found.is_damaged)
 
 
 class CommittedSeqs:

@@ -41,6 +41,7 @@ def reports(disk):
 
 def test_nothing_is_said_of_a_log_that_has_all(disk):
     assert ([], []) == (reports(disk), reports(disk))
+    assert not Node(disk).recovered.is_damaged
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
@@ -49,6 +50,7 @@ def test_a_segment_with_live_messages_is_missed(disk, at):
     disk.unlink(name)
     found = Node(disk).recovered
     assert [(name, {1: 1})] == [tuple(each) for each in found.missing]
+    assert found.is_damaged
     (report,) = found.reports
     note = f"missing.{name}.json"
     assert f"segment {name} is missing, and 1 messages in it, recorded in {QUARANTINE}/{note}" in report
@@ -101,9 +103,11 @@ def test_all_checkpoints_are_missed(disk):
     for name in disk.names():
         if checkpoint_commit_position(name) is not None:
             disk.unlink(name)
-    assert [
-        "all checkpoints of the log are missing or damaged: acknowledged messages may be delivered again"
-    ] == reports(disk)
+    found = Node(disk).recovered
+    assert (found.is_damaged, found.reports) == (
+        False,
+        ["all checkpoints of the log are missing or damaged: acknowledged messages may be delivered again"],
+    )
     assert [] == reports(disk)
 
 

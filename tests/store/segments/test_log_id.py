@@ -91,6 +91,7 @@ def test_a_log_whose_id_nobody_knows_is_reported_and_kept_and_the_node_starts(di
         disk.damage(name, 0, b"\xff" * 64)
     node = Node(disk)
     assert "the id of the log is in no segment and no checkpoint: the log is unreadable" in node.recovered.reports
+    assert node.recovered.is_damaged
     assert node.recovered.cut == ""
     (kept,) = disk.below(QUARANTINE).names()
     assert disk.below(QUARANTINE).read_file(kept).rstrip(b"\0") == records
