@@ -51,12 +51,13 @@ def follow(given: argparse.Namespace, read_since: Callable[[datetime], datetime]
         is_first, is_filled = True, False
         while True:
             began_s = time.monotonic()
-            if spool is not None and octets_unread(warehouse, given.telemetry) < UNREAD_OCTETS_MAX:
-                is_filled |= fill(given, spool, is_first=not is_filled)
+            if spool is not None:
+                # Also what an earlier run read of which a job failed.
+                spool.remove_read(warehouse.state())
+                if octets_unread(warehouse, given.telemetry) < UNREAD_OCTETS_MAX:
+                    is_filled |= fill(given, spool, is_first=not is_filled)
             if is_first or octets_unread(warehouse, given.telemetry):
                 is_first = not run_jobs(given, read_since)
-            if spool is not None:
-                spool.remove_read(warehouse.state())
             time.sleep(max(0.0, PERIOD_S - (time.monotonic() - began_s)))
 
 

@@ -176,4 +176,5 @@ def test_tables_of_the_stream_are_those_of_the_files_after_kills_of_either(spark
             told = max(row["seq"] for row in mine)
             assert mine == [row for row in there if row["epoch"] == epoch and row["seq"] <= told]
     assert node.tells("one")
-    assert not [*(tmp_path / "followed/_stream").glob("*/*.ndjson")]
+    # The next look removes files that this one read.
+    assert len([*(tmp_path / "followed/_stream").glob("*/*.ndjson")]) <= 2 * len(RAW)

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pybroker.spark.pipeline.columns.minutes import MINUTE_S, Minutes, by_thing, sums, together, zero
+from pybroker.spark.pipeline.jobs import levels
 from pybroker.spark.pipeline.jobs.people import foremost, size
-from pybroker.spark.pipeline.schemas import CONNECTION_1M, NODE_1M, QUEUE_1M
+from pybroker.spark.pipeline.schemas import CONNECTION_1M, NODE_1M
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,7 +131,7 @@ def run(run: "Run") -> dict[str, Any]:
         total = totals.get(one["node"], 0)
         share = round(one["cpu_ms"] / total, 4) if total else None
         one |= {"cpu_s": round(one["cpu_ms"] / 1000, 1), "cpu_share": share}
-    for row in peaks(run.minutes(QUEUE_1M, ("ready_max", "bytes_last"))):
+    for row in peaks(levels.of_queues(run, ("ready_max", "bytes_last"))):
         node, vhost = row["node"], row["vhost"]
         # A virtual host may have queues and no connection.
         one = used.setdefault((node, VHOST, vhost), {"node": node, "scope": VHOST, "name": vhost})

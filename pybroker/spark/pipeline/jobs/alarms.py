@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from pybroker.spark.pipeline.columns import nodes
 from pybroker.spark.pipeline.columns.minutes import Minutes, by_thing, foremost
-from pybroker.spark.pipeline.jobs import blocked, people
+from pybroker.spark.pipeline.jobs import blocked, levels, people
 from pybroker.spark.pipeline.run import iso, milliseconds
-from pybroker.spark.pipeline.schemas import ALARM_EVENT, NODE_1M, NODE_SAMPLE, QUEUE_1M
+from pybroker.spark.pipeline.schemas import ALARM_EVENT, NODE_1M, NODE_SAMPLE
 from pybroker.verdicts import meanings
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def run(run: "Run") -> dict[str, Any]:
 
 
 def _minutes(run: "Run", dates: set[date]) -> Minutes:
-    return run.minutes(QUEUE_1M, ("bytes_first", "bytes_last"), dates)
+    return levels.of_queues(run, ("bytes_first", "bytes_last"), dates)
 
 
 def _plot(run: "Run", rows: list[Told], resource: str) -> dict[str, Any] | None:

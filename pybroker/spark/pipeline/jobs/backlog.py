@@ -13,7 +13,6 @@ from pybroker.spark.pipeline.jobs import levels
 from pybroker.spark.pipeline.jobs.levels import TRENDS_MAX, Level, Levels, Point, QueueKey
 from pybroker.spark.pipeline.jobs.people import about, foremost, size
 from pybroker.spark.pipeline.jobs.trend import Trend, trend
-from pybroker.spark.pipeline.schemas import QUEUE_1M
 from pybroker.verdicts import meanings, words
 
 if TYPE_CHECKING:
@@ -202,7 +201,7 @@ def _full(
 
 def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
-    every = Levels(run.minutes(QUEUE_1M, levels.COLUMNS), run.window, run.bucket_s)
+    every = Levels(levels.of_queues(run, levels.COLUMNS), run.window, run.bucket_s)
     rows = every.found(levels.lost(run), levels.seen(run))
     moved = sorted((row for row in rows if row.moved and not row.deleted), key=lambda row: -(row.moved or 0))
     wanted = {row[:3] for row in moved[:TRENDS_MAX]}

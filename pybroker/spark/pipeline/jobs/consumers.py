@@ -17,7 +17,6 @@ from pybroker.spark.pipeline.columns.codes import is_next, shifted
 from pybroker.spark.pipeline.columns.minutes import MINUTE_S, Minutes, by_thing, foremost, sums, together, zero
 from pybroker.spark.pipeline.jobs import levels, people
 from pybroker.spark.pipeline.jobs.levels import GONE_S
-from pybroker.spark.pipeline.schemas import QUEUE_1M
 from pybroker.verdicts import meanings, words
 
 if TYPE_CHECKING:
@@ -285,7 +284,7 @@ def _verdict(row: dict[str, Any], longest: Stretch | None) -> str:
 
 def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
-    found = consumers(run.minutes(QUEUE_1M, READ), levels.lost(run), levels.seen(run))
+    found = consumers(levels.of_queues(run, READ), levels.lost(run), levels.seen(run))
     living = [row for row in found if row.verdict != "deleted"]
     summary = [("queues", len(living)), *((each, sum(row.verdict == each for row in found)) for each in BAD)]
     bad = [row for row in found if row.verdict in BAD]

@@ -244,6 +244,12 @@ def octets_ready(rows: pa.Table) -> pa.ChunkedArray:
     return pc.fill_null(octets.cast(pa.int64()), 0)
 
 
+def of_queues(run: "Run", names: Iterable[str], dates: "Collection[date] | None" = None) -> Minutes:
+    """Return the minutes of queues, but not those that sum up queues that came and went: these have no levels."""
+    parts = run.rows(QUEUE_1M, {*QUEUE_1M.key, "ready_last", *names}, dates)
+    return Minutes(QUEUE_1M.key, (rows.filter(pc.is_valid(rows["ready_last"])) for rows in parts))
+
+
 def lost(run: "Run") -> dict[QueueKey, int]:
     """Return how many messages of each queue were rejected, or delivered too often, by the losses that were told of."""
     return lost_in(run.rows(TRACE_EVENT, (*QUEUE, "reason", "count")))
@@ -278,7 +284,7 @@ def seen_in(minutes: Minutes) -> dict[str, int]:
 def recent_of(run: "Run", wanted: "Collection[QueueKey] | None" = None) -> list[Recent]:
     """Return the queues of a run that moved, or the wanted ones."""
     until = run.window.until
-    return recent(run.minutes(QUEUE_1M, POINT_COLUMNS, recent_dates(until)), until, wanted)
+    return recent(of_queues(run, POINT_COLUMNS, recent_dates(until)), until, wanted)
 
 
 def recent_dates(until: datetime) -> set[date]:

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 from pybroker.humanize import lasting
 from pybroker.spark.pipeline.alerts.rules import Target, load
 from pybroker.spark.pipeline.columns.minutes import MICROSECONDS, MINUTE_S, Minutes, by_thing, foremost, together
-from pybroker.spark.pipeline.jobs import people
+from pybroker.spark.pipeline.jobs import levels, people
 from pybroker.spark.pipeline.jobs.levels import QUEUE
-from pybroker.spark.pipeline.schemas import QUEUE_1M
 from pybroker.verdicts import meanings
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ def judge(one: dict[str, Any]) -> dict[str, Any]:
 def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
     rules = load(run.warehouse.folder)
-    found = [judge(row) for row in ages(run.minutes(QUEUE_1M, READ), rules.targets if rules else ())]
+    found = [judge(row) for row in ages(levels.of_queues(run, READ), rules.targets if rules else ())]
     rank = [word for word, _ in meanings("slo")]
     found.sort(
         key=lambda one: (rank.index(one["verdict"]), one.get("budget_left") or 0, *(one[name] for name in QUEUE))
