@@ -140,10 +140,15 @@ class Stream(StreamFacts):
     def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:  # noqa: ARG002 - it waits already
         """Append messages, which are in the log, transient ones too; consumers have them once they are on disk."""
         position = self.log.commit_position
-        # Extend the last piece if these messages follow there and nobody can have seen it, or begin one.
-        if not self.pieces.grow(run, indexes, position):
-            self.pieces.append(piece_of(run, indexes, self.end_offset, position, self._timestamp_ms()))
-        self._published(len(indexes), position)
+        try:
+            # Extend the last piece if these messages follow there and nobody can have seen it, or begin one.
+            if not self.pieces.grow(run, indexes, position):
+                self.pieces.append(piece_of(run, indexes, self.end_offset, position, self._timestamp_ms()))
+            self._published(len(indexes), position)
+        except Exception as error:
+            # The log has them. A start would give them the offsets that others have here.
+            self.log.fail(error)
+            raise
 
     def publish_entries(self, run: "EntriesRun", receipt: "Receipt") -> None:
         """Append entries of a stream client, which get their seqs here; the receipt learns what to wait for."""
@@ -151,12 +156,16 @@ class Stream(StreamFacts):
         run.number(log.take(n))
         position = log.append(run, range(n), (self.id,))
         receipt.wait(log, position)
-        if not self.pieces.join(run, position):
-            self.pieces.append(piece_of_entries(run, self.end_offset, position, self._timestamp_ms()))
-        traffic = self.vhost.traffic
-        traffic.publish_in += n
-        traffic.publish_out += n
-        self._published(n, position)
+        try:
+            if not self.pieces.join(run, position):
+                self.pieces.append(piece_of_entries(run, self.end_offset, position, self._timestamp_ms()))
+            traffic = self.vhost.traffic
+            traffic.publish_in += n
+            traffic.publish_out += n
+            self._published(n, position)
+        except Exception as error:
+            self.log.fail(error)
+            raise
 
     def _published(self, n: int, position: int) -> None:
         """Let consumers have so many messages once a position is committed; 0: at once."""

@@ -5,6 +5,7 @@ minute, they are written into the stream's files and synced, and only then settl
 leaves them in both, and the files' last seq tells.
 """
 
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final, Protocol
@@ -17,7 +18,7 @@ from pybroker.core.stream.pieces.straight import Straight
 from pybroker.core.stream.shared_reads import SharedReads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pybroker.core.broker import Broker
     from pybroker.core.policy.limits import QueueLimits
@@ -144,9 +145,15 @@ class Streams:
     def tick(self) -> None:
         """Do what is due about once a second."""
         now_ms = self._broker.clock.now_ms
-        again, self.again = self.again, []
-        for call in again:
-            call()
+        calls, self.again = self.again, []
+        while calls:
+            call = calls.pop(0)
+            try:
+                call()
+            except Exception:
+                # The others must not be lost with it, nor itself.
+                self.again += (*calls, call)
+                raise
         for tracker in self.trackers:
             tracker.store_offset()
         if not self.readers:
@@ -166,13 +173,15 @@ class Streams:
     def open(self, stream: "Stream") -> None:
         """Have the files of a new stream made; until then nothing moves."""
         if self.open_files is not None:
-            self._moving[stream] = False
-            self.open_files(stream.id, partial(self._opened, stream))
+            with self._working(stream, is_written=False):
+                self.open_files(stream.id, partial(self._opened, stream))
 
     def _opened(self, stream: "Stream", found: "ChunkLog | BaseException") -> None:
         if isinstance(found, BaseException):
             self._write_late(stream, found)
-            if not stream.deleted:
+            if stream.deleted:
+                self._moving.pop(stream, None)
+            else:
                 self.again.append(partial(self.open, stream))
             return
         self._moving.pop(stream, None)
@@ -235,12 +244,22 @@ class Streams:
             if len(self._moving) >= LOADS_MAX:
                 self.again.append(partial(self.move, stream))
                 return
-            self._moving[stream] = False
-            load(stream, pieces[0], partial(self._loaded, stream))
+            with self._working(stream, is_written=False):
+                load(stream, pieces[0], partial(self._loaded, stream))
             return
-        self._moving[stream] = True
-        chunks = self.chunks_of(stream, pieces)
-        stream.files.append(chunks, stream.segment_octets_max, partial(self._moved, stream, pieces))
+        with self._working(stream, is_written=True):
+            chunks = self.chunks_of(stream, pieces)
+            stream.files.append(chunks, stream.segment_octets_max, partial(self._moved, stream, pieces))
+
+    @contextmanager
+    def _working(self, stream: "Stream", *, is_written: bool) -> "Iterator[None]":
+        """Note that something is done with a stream's files, unless memory is too short for it to begin."""
+        self._moving[stream] = is_written
+        try:
+            yield
+        except Exception:
+            self._moving.pop(stream, None)
+            raise
 
     def chunks_of(self, stream: "Stream", pieces: "list[Piece]") -> "list[Chunk]":
         """Return pieces as the files of a stream take them; all of their contents are in memory."""
@@ -334,8 +353,12 @@ class Streams:
         if stream in self._retaining or stream.deleted or (limits.octets_max is None and limits.age_max_ms is None):
             return
         self._retaining[stream] = None
-        # Differs from RabbitMQ: the segment that is written to goes by age as well.
-        stream.files.retain(limits.octets_max, stream.oldest_retained_ms(limits), partial(self._retained, stream))
+        try:
+            # Differs from RabbitMQ: the segment that is written to goes by age as well.
+            stream.files.retain(limits.octets_max, stream.oldest_retained_ms(limits), partial(self._retained, stream))
+        except Exception:
+            self._retaining.pop(stream, None)
+            raise
 
     def _retained(self, stream: "Stream", found: "int | BaseException") -> None:
         self._retaining.pop(stream, None)

@@ -8,6 +8,7 @@ from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.routing.publish import Contents, Publisher, Route, enqueue, names_of
 from pybroker.core.stream import streams
 from pybroker.core.stream.make import make_queue
+from pybroker.core.stream.stream import Stream
 from pybroker.run import PLAIN_ATTRIBUTES
 from pybroker.wire.table import Table
 from tests.core.stream.runs import content, run_of
@@ -162,3 +163,15 @@ def test_it_hands_nothing_back(stream, fill):
     stream.release()
     stream.touch()
     assert (stream.messages, stream.due_times, stream.has_room(1 << 40)) == (1, (), True)
+
+
+def test_a_bug_behind_the_log_ends_it(world, stream, fill, monkeypatch):
+    failed = []
+    world.broker.log = log = Gated()
+    log.fail = failed.append
+    monkeypatch.setattr(Stream, "_published", None)
+    with pytest.raises(TypeError):
+        fill(stream, b"0")
+    with pytest.raises(TypeError):
+        stream.publish_entries(entries_run(0, b"0"), Receipt())
+    assert len(failed) == 2

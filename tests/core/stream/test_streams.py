@@ -205,6 +205,55 @@ def test_files_of_a_stream_that_was_deleted_meanwhile_go(world, make_stream, str
     deleted[0](DiskError("remove", "x", errno.EIO))  # is only told of
 
 
+def test_files_that_could_not_be_made_of_a_stream_that_was_deleted_meanwhile_hold_nobody_up(
+    world, make_stream, streams
+):
+    asked = []
+    streams.open_files = lambda _, done: asked.append(done)
+    stream = make_stream()
+    world.vhost.delete_queue(stream)
+    asked[0](DiskError("make the folder", "x", errno.ENOSPC))
+    assert (streams.busy, streams.again) == (set(), [])
+
+
+def no_memory(*_arguments):
+    raise MemoryError
+
+
+@pytest.mark.parametrize("name", ["append", "retain"])
+def test_work_that_cannot_begin_for_want_of_memory_holds_nobody_up(world, log, make_stream, fill, streams, name):
+    stream = make_stream(SlowFiles(), octets_max=1)
+    fill(stream, b"0")
+    world.broker.log_completed(1)
+    setattr(stream.files, name, no_memory)
+    with pytest.raises(MemoryError):
+        (streams.move if name == "append" else streams.retain)(stream)
+    assert streams.busy == set()
+
+
+def test_files_that_cannot_be_asked_for_hold_nobody_up(make_stream, streams):
+    streams.open_files = no_memory
+    with pytest.raises(MemoryError):
+        make_stream()
+    assert streams.busy == set()
+
+
+def test_calls_that_wait_for_a_tick_are_not_lost_with_one_that_fails(world, streams):
+    called = []
+    errors = [MemoryError()]
+
+    def fail_once():
+        if errors:
+            raise errors.pop()
+        called.append("first")
+
+    streams.again += [fail_once, lambda: called.append("second")]
+    with pytest.raises(MemoryError):
+        streams.tick()
+    streams.tick()
+    assert (called, streams.again) == (["second", "first"], [])
+
+
 def test_files_that_are_made_before_the_deletion_is_on_disk_go_once(world, make_stream, streams, monkeypatch):
     asked, deleted = [], []
     streams.open_files = lambda _, done: asked.append(done)

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def load(stream: "Stream", piece: Piece, done: "Callable[[], None]") -> None:
-    """Put pieces with contents in the place of one without, and call `done`; what cannot be read leaves a gap."""
+    """Put pieces with contents in the place of one without, and call `done`; what cannot be read leaves a gap.
+
+    Of a stream that is deleted meanwhile nothing is put anywhere.
+    """
     assert piece.logged is not None
     stream.log.fetch(stream.id, piece.logged, partial(_loaded, stream, piece, done))
 
@@ -25,6 +28,7 @@ def _loaded(stream: "Stream", piece: Piece, done: "Callable[[], None]", found: "
     logged, clock = piece.logged, stream.vhost.broker.clock
     assert logged is not None
     if stream.deleted:
+        done()
         return
     before = list(accumulate(logged.counts, initial=0))
     wall_ms = clock.timestamp_ms - clock.now_ms

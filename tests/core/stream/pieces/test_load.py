@@ -16,3 +16,20 @@ def test_what_cannot_be_read_leaves_a_gap_and_is_settled(world, make_stream):
     found = []
     stream.files.read(1, 1_000, found.append)
     assert [(run.first_seq, run.count) for run in found[0]] == [(2, 1)]
+
+
+def test_a_stream_that_is_deleted_meanwhile_is_done_with(world, make_stream):
+    class Late(Kept):
+        def fetch(self, queue_id, part, done):
+            self.answer = lambda: super(Late, self).fetch(queue_id, part, done)
+
+    world.broker.log = log = Late([bodies_run(1, b"0")])
+    stream = make_stream()
+    logged = SeqRanges()
+    logged.add(1, 1, 1)
+    stream.restore([(0, False, logged)], 0)
+    assert stream in world.broker.streams.busy
+    world.vhost.queues["s"] = stream
+    stream.deleted = True
+    log.answer()
+    assert (stream in world.broker.streams.busy, len(stream.pieces)) == (False, 1)
