@@ -13,6 +13,8 @@ from tests.inline_worker import InlineWorker
 from tests.store.records import run_of
 
 STREAM = 7
+# Of a stream of many segments.
+MESSAGES = 90
 # The journal's seq of the message at an offset is this much higher, its time a tenth of it.
 SEQS_AHEAD = 1_000
 START_MS = 1_700_000_000_000

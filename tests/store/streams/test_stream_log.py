@@ -1,24 +1,11 @@
 """StreamLog: what the hub is told, and readers at work while segments go."""
 
-import errno
 import sys
 
 import pytest
 
-from pybroker.store.disk import Disk, DiskError
-from pybroker.store.streams.segments import Segments
-from pybroker.store.streams.writer import Written
 from tests.store.faulty_disk import FaultyDisk
-from tests.store.streams.lives import SEQS_AHEAD, Life, chunks, contents, expected, segment_files, timestamp
-
-MESSAGES = 90
-
-
-@pytest.fixture(params=["real", "faulty"])
-def life(request, tmp_path):
-    life = Life(Disk(tmp_path) if request.param == "real" else FaultyDisk())
-    life.fill(MESSAGES, 5, segment_octets=1_500)
-    return life
+from tests.store.streams.lives import MESSAGES, SEQS_AHEAD, Life, chunks, expected, segment_files, timestamp
 
 
 def test_numbers_follow_what_is_written(life):
@@ -46,22 +33,6 @@ def test_numbers_grow_before_it_is_told(life):
     assert (seen, life.log.next_offset) == ([], MESSAGES)
     life.run()
     assert seen == [(None, MESSAGES + 3)]
-
-
-def test_at_the_end_there_is_nothing_to_read(life):
-    assert life.ask("read", MESSAGES, 100) == []
-    assert life.ask("read", MESSAGES + 5, 100) == []
-    assert Life(FaultyDisk()).ask("read", 0, 100) == []
-
-
-def test_a_read_that_the_disk_refuses_can_be_asked_for_again():
-    life = Life(FaultyDisk())
-    life.fill(20)
-    life.disk.fail_next("open", errno.EMFILE)
-    assert life.ask("read", 0, 100).lacks_descriptors
-    assert contents(life.ask("read", 0, 10_000))[0] == expected(0, 1)[0]
-    life.disk.fail_next("open", errno.EMFILE)
-    assert isinstance(life.ask("find_timestamp", timestamp(15)), DiskError)
 
 
 def test_segments_go_by_size(life):
@@ -152,66 +123,6 @@ def test_a_truncation_ends_where_the_segments_do(life):
     assert (log.first_offset, log.next_offset, log.last_chunk_offset) == (MESSAGES, MESSAGES, MESSAGES)
 
 
-def within(log):
-    """Return a time for which a segment must be read that is older than the last two."""
-    rows = log._segments.rows
-    return next(last_ms for _, _, first_ms, last_ms in rows if first_ms < last_ms)
-
-
-def test_a_read_under_way_goes_on_at_the_new_floor(life):
-    answers, removed = [], []
-    life.log.read(0, 1_000, answers.append)
-    life.log.read(3, 1_000, answers.append)
-    life.log.find_timestamp(within(life.log), answers.append)
-    life.log.retain(2_000, None, removed.append)
-    life.writer.run()
-    life.run()
-    assert removed[0] > 0
-    runs = [answer[0].first_seq for answer in answers if isinstance(answer, list)]
-    assert runs == [life.log.first_offset] * 2
-    assert life.log.first_offset in answers
-    assert life.damages == []
-
-
-def test_a_read_waits_while_a_segment_is_being_removed(life):
-    answers = []
-    life.log.retain(2_000, None, lambda count: None)
-    job, done = life.writer._jobs.popleft()
-    result = job()
-    life.log.read(0, 1_000, answers.append)
-    life.log.find_timestamp(within(life.log), answers.append)
-    life.run()
-    assert answers == []
-    done(result)
-    life.run()
-    assert answers[0][0].first_seq == life.log.first_offset == answers[1]
-    assert life.damages == []
-
-
-def test_a_segment_that_is_missing_is_told_once(life):
-    name = segment_files(life.folder)[1]
-    life.folder.unlink(name)
-    first, stop = (int(each[:20]) for each in segment_files(life.folder)[0:2])
-    found = life.read(0)
-    again = life.read(int(name[:20]))
-    (damage,) = life.damages
-    assert damage == f"stream 7 is damaged: {name} is missing, with messages {int(name[:20])} to {stop - 1}"
-    assert found == expected(first, int(name[:20])) | expected(stop, MESSAGES)
-    assert again == expected(stop, MESSAGES)
-    assert life.ask("find_timestamp", timestamp(int(name[:20]) + 10)) >= int(name[:20])
-
-
-def test_the_first_chunk_that_is_not_older(life):
-    starts = range(0, MESSAGES, 5)
-    for offset in range(MESSAGES):
-        first = next((at for at in starts if timestamp(at) >= timestamp(offset)), MESSAGES)
-        assert life.ask("find_timestamp", timestamp(offset)) == first
-    assert life.ask("find_timestamp", 0) == 0
-    assert life.ask("find_timestamp", timestamp(MESSAGES)) == MESSAGES
-    life.ask("truncate", 44)
-    assert life.ask("find_timestamp", timestamp(3)) == 44
-
-
 def test_a_deleted_stream_is_gone(life):
     answers = []
     life.log.read(0, 100, answers.append)
@@ -260,24 +171,21 @@ def test_an_idle_stream_is_small():
     assert size(log) < 1_800
 
 
-def test_a_sparse_large_stream_is_found_by_time_without_much_reading(monkeypatch):
-    """2,000 segments, of which all but one are known by their numbers alone."""
-    life = Life(FaultyDisk())
-    life.fill(600, 1, segment_octets=1 << 20)
-    log = life.log
-    segments = Segments()
-    for number in range(2_000):
-        segments.put(Written(number, 500_000_000, number, number))
-    assert 32 * 2_000 < sum(sys.getsizeof(getattr(segments, name)) for name in Segments.__slots__) < 128 * 2_000
-    read = []
-    read_at = FaultyDisk.read_at
+def test_work_that_cannot_begin_for_want_of_memory_leaves_all_as_it_was(life, monkeypatch):
+    def no_memory(*_arguments):
+        raise MemoryError
 
-    def counted(disk, file, offset, octets):
-        found = read_at(disk, file, offset, octets)
-        read.append(len(found))
-        return found
-
-    monkeypatch.setattr(FaultyDisk, "read_at", counted)
-    assert log.octets > 200_000
-    assert life.ask("find_timestamp", timestamp(595)) == 590
-    assert sum(read) < 2 * 80_000
+    log, submit = life.log, life.writer.submit
+    monkeypatch.setattr(life.writer, "submit", no_memory, raising=False)
+    given, answers = chunks(log.next_offset, 5), []
+    with pytest.raises(MemoryError):
+        log.append(given, 1 << 20, answers.append)
+    with pytest.raises(MemoryError):
+        log.write_straight(given, 1 << 20, answers.append, synced=True)
+    with pytest.raises(MemoryError):
+        log.truncate(0, answers.append)
+    monkeypatch.setattr(life.writer, "submit", submit, raising=False)
+    log.append(given, 1 << 20, answers.append)
+    log.truncate(1, answers.append)
+    life.run()
+    assert answers == [None, None]
