@@ -10,7 +10,20 @@ from typing import NamedTuple
 
 from tests.store.simulator.mutants import MUTANTS, plant
 
-DIMENSIONS = ("kill", "power", "line", "disk", "rows", "submit", "full", "missing", "stop", "backup", "cache")
+DIMENSIONS = (
+    "kill",
+    "power",
+    "line",
+    "disk",
+    "rows",
+    "submit",
+    "full",
+    "missing",
+    "stop",
+    "backup",
+    "cache",
+    "streams",
+)
 
 
 class Outcome(NamedTuple):

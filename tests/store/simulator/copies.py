@@ -11,7 +11,7 @@ from pybroker.store.disk import DiskError
 from pybroker.store.tools import backup
 from pybroker.store.tools.backup import BackupError, Moment
 from tests.store.simulator.disk import SimulatedDisk
-from tests.store.simulator.inspection import check_ledger, findings, ids_of, read_all, recovery
+from tests.store.simulator.inspection import check_ledger, findings, read_all, recovery
 from tests.store.simulator.rows import Rows
 from tests.store.simulator.violation import Violation
 
@@ -170,7 +170,7 @@ class Copy:
         expected_rows = {key: row.value for key, row in self._rows.rows.items()}
         if {key: row.value for key, row in rows.items()} != expected_rows:
             raise Violation("backup", "it has other definitions than the node had")
-        recovered = recovery(data, ids_of(expected_rows)).run()
+        recovered = recovery(data, expected_rows).run()
         found = findings(found_rows, recovered)
         if recovered.reports:
             raise Violation("backup", "; ".join(recovered.reports))

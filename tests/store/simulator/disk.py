@@ -14,6 +14,7 @@ class SimulatedPower(Power):
     def __init__(self, seam: "Callable[[str, str], None] | None" = None, **more: Any) -> None:
         super().__init__(**more)
         self.seam = seam
+        self.top: Any = None  # the folder that has all others
 
 
 class SimulatedDisk(FaultyDisk):
@@ -21,6 +22,8 @@ class SimulatedDisk(FaultyDisk):
 
     def __init__(self, power: "Power | None" = None) -> None:
         super().__init__(power or SimulatedPower())
+        if self.power.top is None:
+            self.power.top = self
         self.root: Any = None  # its path, for who asks for it
 
     def below(self, name: str) -> "SimulatedDisk":
@@ -34,6 +37,15 @@ class SimulatedDisk(FaultyDisk):
         return any(file.doubtful for file in self.files.values()) or any(
             each.doubtful for each in self.folders.values()
         )
+
+    def octets(self) -> int:
+        """Return what the files in all folders take."""
+        mine = sum(len(file.seen) for file in self.files.values())
+        return mine + sum(folder.octets() for folder in self.folders.values())
+
+    def free_octets(self) -> int:
+        self._operation("free_octets", "", counted=False)
+        return max(0, self.power.capacity - self.power.top.octets())
 
     def _operation(self, name: str, on: str, counted: bool = True) -> None:
         seam = self.power.seam

@@ -9,11 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
+import pybroker.core.stream
 import pybroker.store
 from pybroker.store.definitions.row_file import RowFileError
 from pybroker.store.disk import DiskError
 
-STORE = str(Path(pybroker.store.__file__).parent)
+STORE = (str(Path(pybroker.store.__file__).parent), str(Path(pybroker.core.stream.__file__).parent))
 # Faults that cost the caller only this one request, whatever it was doing.
 SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 DISK_ERRORS = (errno.EIO, errno.ENOSPC, errno.EMFILE, errno.ENOMEM, errno.EACCES)

@@ -16,6 +16,7 @@ from tests.clock import FakeClock
 from tests.inline_worker import InlineWorker
 from tests.store.journals import body
 from tests.store.records import rows_of
+from tests.store.simulator.streams import Contents, Streams, contents_after, known_ids, streams_of
 from tests.store.simulator.violation import Violation
 
 if TYPE_CHECKING:
@@ -49,12 +50,13 @@ def ids_of(rows: dict[tuple[str, Any], Any]) -> dict[int, str]:
         if kind in by_kind:
             by_kind[kind][key] = value
     assert len(set(queue_ids(by_kind))) == len(queue_ids(by_kind)), "an id is used twice"
-    return {value["id"]: key[1] for key, value in by_kind["queue"].items()}
+    streams = streams_of(rows)
+    return {value["id"]: key[1] for key, value in by_kind["queue"].items() if value["id"] not in streams}
 
 
-def recovery(data: "SimulatedDisk", ids: dict[int, str]) -> Recovery:
-    """Return the look that a start takes at the log of a data folder."""
-    return Recovery(open_log(data), set(ids), lambda done, of: None, data)
+def recovery(data: "SimulatedDisk", rows: dict[tuple[str, Any], Any]) -> Recovery:
+    """Return the look that a start takes at the log of a data folder, with these definitions."""
+    return Recovery(open_log(data), known_ids(rows), lambda done, of: None, data)
 
 
 def journal(
@@ -72,8 +74,11 @@ def journal(
 def findings(rows: "Rows", recovered: "Recovered") -> Findings:
     """Return what a start found in plain words. Raises Violation for what does not fit together."""
     found = definitions_of(rows)
+    ids = ids_of(found)
     seqs: dict[int, list[int]] = {}
     for queue_id, parts in recovered.queues.items():
+        if queue_id not in ids:
+            continue  # of a stream: that is read as a whole
         mine = seqs[queue_id] = []
         for _, _, seq_ranges in parts:
             before = 0
@@ -83,11 +88,11 @@ def findings(rows: "Rows", recovered: "Recovered") -> Findings:
                 before = first + count - 1
                 mine.extend(range(first, first + count))
     told = {}
-    for queue_id, returned in recovered.returned.items():
+    for queue_id, returned in recovered.returned.items() if ids else ():
         for first, last, times, due_ms in rows_of(returned):
             for seq in range(first, last + 1):
                 told[queue_id, seq] = times, due_ms
-    return Findings(recovered, found, ids_of(found), seqs, told)
+    return Findings(recovered, found, ids, seqs, told)
 
 
 def check_ledger(found: Findings) -> None:
@@ -166,23 +171,48 @@ def inspect(
     found_rows = definitions_of(rows)
     model.check_rows(found_rows, rows.state.changes, defined)
     try:
-        recovered = recovery(disk, ids_of(found_rows)).run()
+        recovered = recovery(disk, found_rows).run()
     except DiskError as error:
         raise Violation("start", str(error)) from error
     found = findings(rows, recovered)
-    compare(model, found, completed, told)
     if read:
         read_all(model, disk, found)
+    compare(model, found, completed, told, contents_of(disk, found) if streams_of(found_rows) else {})
     return found
 
 
-def compare(model: "Model", found: Findings, completed: int, told: str = "") -> None:
+def contents_of(data: "SimulatedDisk", found: Findings) -> dict[int, Contents]:
+    """Start all of a node's streams on these files, which are changed by that, and return what is in them."""
+    workers = [InlineWorker() for _ in range(4)]
+    names = {"streams": workers[2], "stream reads": workers[3]}
+    clock, turn, definitions, told = FakeClock(), Turn(), MemoryDefinitions(), []
+    streams = Streams(data, clock, turn, definitions, lambda name, _: names[name], told.append, retain=False)
+    streams.load(found.rows)
+    recovered, chunks = streams.find(found.recovered)
+    log = journal(data, (workers[0], workers[1]), clock, turn, definitions, recovered)
+    log.on_completed = streams.broker.log_completed
+    streams.begin(log, recovered, chunks)
+    return contents_after(streams, log, workers, told)
+
+
+def contents_to_come(disk: "SimulatedDisk", rows: "Rows") -> dict[int, Contents]:
+    """Return what the next start is going to find in streams."""
+    found = definitions_of(rows)
+    if not streams_of(found):
+        return {}
+    copy = disk.killed()
+    return contents_of(copy, findings(rows, recovery(copy, found).run()))
+
+
+def compare(
+    model: "Model", found: Findings, completed: int, told: str = "", streams: "dict[int, Contents] | None" = None
+) -> None:
     """Compare what a start found with the model. Raises Violation."""
     reports = [report for report in found.recovered.reports if not told or not report.startswith(told)]
     if reports:
         raise Violation("report", "; ".join(reports))
     known = set(found.ids)
-    model.check(known, found.seqs, completed)
+    model.check(known, found.seqs, completed, streams)
     if not found.recovered.clean:
         model.check_returns(known, found.told, completed, model.clock.timestamp_ms)
     check_ledger(found)

@@ -51,3 +51,35 @@ def _counted(log: "Journal") -> dict[int, int]:
         if live != segment.live:
             raise Violation("live", f"segment {segment.number}: {segment.live}, by queue {segment.pairs}")
     return counts
+
+
+def check_rest(node: "Node", waiting: int) -> None:
+    """Raise Violation if a node that has nothing to do any more still waits for something, `waiting` for reads."""
+    log, fault = node.log, node.fault
+    assert log is not None
+    if log.full:
+        raise Violation("stuck", f"the log stays full: {log.full}")
+    if log.commit_position or log.completed != log.last_commit_position:
+        last, gathers = log.last_commit_position, log.commit_position
+        text = f"{log.completed} of {last} completed, {gathers} gathers, fault {fault.hit}"
+        raise Violation("stuck", f"{text}, swallowed {node.swallowed}")
+    if node.store.completed != node.store.commit_position:
+        text = f"definitions: {node.store.completed} of {node.store.commit_position} completed"
+        raise Violation("stuck", f"{text}, fault {fault.hit}, swallowed {node.swallowed}")
+    if waiting:
+        raise Violation("stuck", f"{waiting} reads have no answer, fault {fault.hit}")
+    _check_streams_rest(node)
+
+
+def _check_streams_rest(node: "Node") -> None:
+    assert node.streams is not None
+    mine = node.streams.broker.streams
+    for what in (mine.busy, mine.uncommitted, mine.straight._batch, mine.straight._writes):
+        if what:
+            raise Violation("stream stuck", f"{what}, fault {node.fault.hit}, swallowed {node.swallowed}")
+    pending = sum(stream.pending for stream in node.streams.streams.values())
+    if mine.pending != pending:
+        raise Violation("stream count", f"{mine.pending} octets have not moved, of the streams {pending}")
+    for stream in node.streams.streams.values():
+        if stream.next_offset != stream.end_offset:
+            raise Violation("stream stuck", f"{stream!r} has {stream.end_offset}, readers {stream.next_offset}")

@@ -6,10 +6,14 @@ counts: it may be on disk or not, but as a whole.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.clock import FakeClock
+from tests.store.simulator.stream_model import StreamModel, check_streams
 from tests.store.simulator.violation import Violation
+
+if TYPE_CHECKING:
+    from tests.store.simulator.streams import Contents
 
 NEVER = 1 << 62
 
@@ -77,6 +81,7 @@ class Model:
         self.base_commit_position = 0
         self.changes: list[tuple[int, Key, Any]] = []
         self.doubtful: set[Key] = set()
+        self.streams: dict[int, StreamModel] = {}  # by id
         self.clock = FakeClock()
         self._rows: tuple[int, int, dict[Key, Any]] = (-1, -1, {})
 
@@ -132,7 +137,13 @@ class Model:
 
     # -- messages ------------------------------------------------------------------------------------------------------
 
-    def check(self, known: set[int], found: dict[int, list[int]], completed: int) -> None:
+    def check(
+        self,
+        known: set[int],
+        found: dict[int, list[int]],
+        completed: int,
+        streams: "dict[int, Contents] | None" = None,
+    ) -> None:
         """Compare what lives for the queues `known` with what was promised when `completed` was the last position."""
         seen: dict[object, set[bool]] = {}
         for queue_id, messages in self.queues.items():
@@ -146,6 +157,7 @@ class Model:
                 self._check_one(queue_id, seq, message, seq in there, completed, seen)
         if strange := found.keys() - self.queues.keys():
             raise Violation("phantom", f"messages in queues {sorted(strange)}, which never were declared")
+        check_streams(self.streams, streams or {}, completed, seen)
         self._check_order(seen, completed)
 
     def _check_unknown(self, queue_id: int, completed: int) -> None:
@@ -221,8 +233,12 @@ class Model:
         ids: dict[int, str],
         found: dict[int, list[int]],
         told: dict[tuple[int, int], tuple[int, int]],
+        streams: "dict[int, Contents]",
     ) -> None:
         """Go on with what a start has found."""
+        self.streams = {stream_id: self.streams[stream_id] for stream_id in streams}
+        for stream_id, contents in streams.items():
+            self.streams[stream_id].begin(contents, BEFORE)
         before = self.queues
         self.base, self.base_commit_position, self.changes, self.doubtful = dict(rows), commit_position, [], set()
         self._rows = (-1, -1, {})

@@ -170,6 +170,48 @@ MUTANTS = {
         "            decode_delay(payload)",
         "what came back since the checkpoint does not wait after a start",
     ),
+    "stream_not_synced": Mutant(
+        "streams.writer",
+        "            if synced:\n                disk.sync(file)\n            active.synced",
+        "            active.synced",
+        "what moved into a stream's files is settled before it is on disk there",
+        only="kill,power,streams",
+    ),
+    "uncommitted_write": Mutant(
+        "streams.tail",
+        "        if committed_seq is not None:\n",
+        "        if False:\n",
+        "a straight write counts after a start though the log did not commit it",
+        only="kill,power,streams",
+    ),
+    "mark_overlooked": Mutant(
+        "streams.straight",
+        "self._seqs.get(stream_id, 0)",
+        "0",
+        "a straight write is cut off though the log committed it",
+        only="kill,power,streams",
+    ),
+    "counted_early": Mutant(
+        "streams.stream_log",
+        "        self._uncommitted = numbers, result\n",
+        "        self._uncommitted = numbers, result\n        self._count(numbers, result)\n",
+        "readers get what the log has not committed",
+        only="kill,power,streams",
+    ),
+    "floor_not_kept": Mutant(
+        "streams.writer",
+        "                    self.folder.write_meta(floor, self._newest)\n                except",
+        "                    pass\n                except",
+        "messages that were truncated come back",
+        only="kill,power,streams",
+    ),
+    "torn_write_kept": Mutant(
+        "streams.writer",
+        "        if broken:\n            self._discard(active)\n        while",
+        "        while",
+        "what a failed write left is believed",
+        only="disk,full,kill,power,streams",
+    ),
 }
 
 

@@ -25,6 +25,23 @@ SIZES = {
     "segments.ack_ranges": {"PART_MAX": 8, "NORMALIZE_AT": 4, "JOIN_BELOW": 4},
     "page_log": {"WRITE_OCTETS": 300},
     "tools.backup": {"COPY_OCTETS": 700, "SYNC_OCTETS": 1_400},
+    "tools.stream_copy": {"COPY_OCTETS": 300},
+    "streams.writer": {"POINT_DISTANCE_OCTETS": 250, "WRITE_OCTETS": 900},
+}
+# Of core/stream.
+STREAM_SIZES = {
+    "pieces.straight": {"OCTETS_MIN": 200, "BEFORE_OCTETS_MAX": 6_000, "STREAMS_MAX": 2},
+    "pieces.pieces": {"PIECE_MESSAGES_MAX": 12, "PIECE_OCTETS_MAX": 1_500},
+    "pieces.recover": {"LOGGED_MESSAGES_MAX": 12, "LOGGED_OCTETS_MAX": 3_000},
+    "streams": {
+        "STREAM_OCTETS": 4_000,
+        "NODE_OCTETS": 9_000,
+        "MERGE_OCTETS": 2_500,
+        "MOVES_MAX": 2,
+        "LOADS_MAX": 2,
+        "MOVE_OCTETS_MAX": 2_500,
+        "SEGMENT_OCTETS_MIN": 500,
+    },
 }
 
 
@@ -35,13 +52,14 @@ def small_store(rng: random.Random) -> Iterator[None]:
     def draw() -> int:
         return rng.getrandbits(32)
 
-    changes = {module: dict(sizes) for module, sizes in SIZES.items()}
-    changes["segments.log_id"] = {"draw": draw}
-    changes["page_log"]["draw"] = draw
+    changes = {f"store.{module}": dict(sizes) for module, sizes in SIZES.items()}
+    changes |= {f"core.stream.{module}": dict(sizes) for module, sizes in STREAM_SIZES.items()}
+    for module in ("segments.log_id", "page_log", "streams.recovery"):
+        changes.setdefault(f"store.{module}", {})["draw"] = draw
     before = []
     try:
         for name, values in changes.items():
-            module = import_module(f"pybroker.store.{name}")
+            module = import_module(f"pybroker.{name}")
             for constant, value in values.items():
                 before.append((module, constant, getattr(module, constant)))
                 setattr(module, constant, value)

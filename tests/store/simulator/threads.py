@@ -52,10 +52,11 @@ class SimulatedThread(Worker):
         self._fault.look_away()
         self.results.append((done, result))
 
-    def collect(self, swallow: "Callable[[Exception], None]") -> None:
+    def collect(self, swallow: "Callable[[Exception], None]", before: "Callable[[], None]") -> None:
         """Hand the hub all results; what follows one must not keep the others."""
         while self.results:
             done, result = self.results.popleft()
+            before()
             try:
                 done(result)
             except Exception as error:  # noqa: BLE001 - the daemon's threads go on as well

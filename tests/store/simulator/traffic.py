@@ -36,7 +36,6 @@ class Traffic:
         assert node.log is not None
         self.node = node
         self.log = node.log
-        self.store = node.store
         self.model = model
         self.numbers = numbers
         self.rng = rng
@@ -82,7 +81,7 @@ class Traffic:
 
     def publish(self) -> None:
         with self._call() as call:
-            queues = self._some_queues()
+            queues = self.some_queues()
             grown = self._grown
             if (
                 grown is not None
@@ -96,13 +95,14 @@ class Traffic:
                 bodies = [body(each) for each in contents]
                 run.extend(contents, sum(map(len, contents)), sum(map(len, bodies)), _size(bodies))
             else:
-                run, start = self._run(), 0
+                run, start = self.run(), 0
                 self._grown = run, queues
             self._append(call, run, range(start, run.count), queues)
         if self.rng.random() < 0.6:
             self.node.want(call.commit_position)
 
-    def _some_queues(self) -> tuple[int, ...]:
+    def some_queues(self) -> tuple[int, ...]:
+        """Choose queues that get the same."""
         queues = self._queues()
         return tuple(sorted(self.rng.sample(queues, min(len(queues), self.rng.choice((1, 1, 1, 2, 3))))))
 
@@ -114,7 +114,8 @@ class Traffic:
             contents.append(content(b"%d." % self.numbers.body + bytes(size if self.rng.random() < 0.7 else size // 3)))
         return contents
 
-    def _run(self, attributes: RunAttributes | None = None) -> Run:
+    def run(self, attributes: RunAttributes | None = None) -> Run:
+        """Return messages with seqs that nobody has."""
         contents = self._contents(self.rng.choice((1, 1, 2, 4)))
         bodies = [body(each) for each in contents]
         octets, body_octets = sum(map(len, contents)), sum(map(len, bodies))
@@ -124,10 +125,14 @@ class Traffic:
             NAMES, attributes, first, contents, octets, body_octets, _size(bodies), self.node.clock.now_ms, 1, 131_072
         )
 
-    def _append(self, call: Call, run: Run, indexes: range, queues: tuple[int, ...]) -> None:
+    def note(self, call: Call, run: Run, indexes: range, queues: tuple[int, ...]) -> None:
+        """Tell the model of messages that reach queues."""
         for queue_id in queues:
             for at in indexes:
                 self.model.queues[queue_id][run.first_seq + at] = Message(body(run.content(at)), call, run, at)
+
+    def _append(self, call: Call, run: Run, indexes: range, queues: tuple[int, ...]) -> None:
+        self.note(call, run, indexes, queues)
         call.commit_position = self.log.append(run, indexes, queues)
 
     def _call(self) -> "Any":
@@ -163,9 +168,9 @@ class Traffic:
     def transaction(self) -> None:
         with self._call() as call:
             for _ in range(self.rng.randrange(1, 4)):
-                run = self._run()
-                self._append(call, run, range(run.count), self._some_queues())
-            for queue_id in self._some_queues():
+                run = self.run()
+                self._append(call, run, range(run.count), self.some_queues())
+            for queue_id in self.some_queues():
                 seqs = [
                     seq for seq in self._choose(queue_id, 3) if self.model.queues[queue_id][seq].appended is not call
                 ]
@@ -180,8 +185,8 @@ class Traffic:
         if not seqs:
             return
         with self._call() as call:
-            run = self._run()
-            self._append(call, run, range(run.count), self._some_queues())
+            run = self.run()
+            self._append(call, run, range(run.count), self.some_queues())
             self._settle(call, source, [seq for seq in seqs if self.model.queues[source][seq].appended is not call])
             call.commit_position = self.log.commit_position
 
@@ -271,7 +276,7 @@ class Traffic:
             return
         gathered = []
         for _ in range(self.rng.randrange(1, 4)):
-            run = self._run(RunAttributes())
+            run = self.run(RunAttributes())
             gathered.append((pages.page_out(run, range(run.count)), run))
 
         def done(error: str) -> None:
@@ -305,11 +310,7 @@ class Traffic:
     # -- definitions ---------------------------------------------------------------------------------------------------
 
     def _put(self, kind: str, key: tuple[str, ...], value: dict[str, Any] | None) -> None:
-        self.model.doubtful.add((kind, key))
-        store = self.store
-        commit_position = store.remove(kind, key) if value is None else store.put(kind, key, value)
-        self.model.doubtful.discard((kind, key))
-        self.model.changes.append((commit_position, (kind, key), value))
+        self.node.definitions.change(kind, key, value)
 
     def declare(self) -> int:
         if len(self._queues()) > QUEUES_MAX:

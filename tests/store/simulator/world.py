@@ -13,11 +13,12 @@ from tests.store.records import rows_from
 from tests.store.simulator.copies import Copy
 from tests.store.simulator.disk import SimulatedDisk, SimulatedPower
 from tests.store.simulator.fault import Fault
-from tests.store.simulator.inspection import Findings, definitions_of, findings, ids_of, inspect, recovery
-from tests.store.simulator.invariants import check_running
+from tests.store.simulator.inspection import Findings, contents_to_come, definitions_of, findings, inspect, recovery
+from tests.store.simulator.invariants import check_rest, check_running
 from tests.store.simulator.model import Model
 from tests.store.simulator.node import Node
 from tests.store.simulator.rows import Rows
+from tests.store.simulator.stream_traffic import StreamTraffic
 from tests.store.simulator.threads import SimulatedThread
 from tests.store.simulator.traffic import Numbers, Traffic
 from tests.store.simulator.violation import Violation
@@ -50,6 +51,7 @@ class World:
         self.rows = Rows()
         self.node: Node
         self.traffic: Traffic | None = None
+        self.streams: StreamTraffic  # as long as there is traffic
         self._seen = (-1, -1, -1)
         self._actions: list[Callable[[], None]] = []
 
@@ -80,10 +82,12 @@ class World:
         self.traffic = None
         self._copies: list[Copy] = []
         self._seen = (-1, -1, -1)
-        node = self.node = Node(self.disk, self.rows, self.clock, self._fault)
+        self._contents = contents_to_come(self.disk, self.rows)
+        node = self.node = Node(self.disk, self.rows, self.clock, self._fault, self.model)
         # Now and then the error comes while the log is read, mostly amid the work.
         strikes_at = 0 if rng.random() < 0.1 else rng.randrange(20, 160)
         self._weights = [rng.choice((0.1, 0.5, 1, 3)) for _ in node.threads]
+        self._streams_share = rng.choice((0.0, 0.4, 0.95))
         self._traffic_weight = rng.choice((1.0, 1.0, 0.1))
         self._sampling = rng.choice((0.0, 0.0, 0.05, 0.05, 0.5))
         after = rng.randrange(5, 60)
@@ -143,11 +147,13 @@ class World:
         node = self.node
         found = node.found
         assert found is not None
-        self.model.begin(found.rows, self.rows.state.changes, found.ids, found.seqs, found.told)
+        self.model.begin(found.rows, self.rows.state.changes, found.ids, found.seqs, found.told, self._contents)
         self.numbers.queue = max(
             self.numbers.queue, found.recovered.next_queue_id - 1, self.rows.state.next_queue_id - 1
         )
         self.traffic = Traffic(node, self.model, self.numbers, self.rng)
+        self.streams = StreamTraffic(node, self.model, self.numbers, self.rng, self.traffic)
+        node.watch = self.streams.note_floors
         if found.seqs:
             node.guard(node.first_batch)
 
@@ -156,7 +162,10 @@ class World:
         assert traffic is not None
         for _ in range(rng.choice((1, 1, 2, 4))):
             try:
-                traffic.step()
+                if "streams" in self.dimensions and rng.random() < self._streams_share:
+                    self.streams.step()
+                else:
+                    traffic.step()
             except Violation:
                 raise
             except Exception as error:  # noqa: BLE001 - the session ends, the node goes on
@@ -175,8 +184,7 @@ class World:
         if power.capacity < 1 << 30:
             power.capacity = 1 << 40
         else:
-            folder = self.disk.folders["groups"].folders["local"]
-            power.capacity = sum(len(file.seen) for file in folder.files.values()) + self.rng.randrange(0, 2_000)
+            power.capacity = self.disk.octets() + self.rng.randrange(0, 2_000)
             self.points["full"] += 1
 
     def _copy(self) -> None:
@@ -270,26 +278,14 @@ class World:
     def _rest(self) -> None:
         """Let everything come to its end, and see that it does."""
         node = self.node
-        log = node.log
-        assert log is not None
         self._fault.armed = False
         for copy in self._copies:
             copy.release()
         self._settle_down()
         if node.ended:
             return
-        if log.full:
-            raise Violation("stuck", f"the log stays full: {log.full}")
-        if log.commit_position or log.completed != log.last_commit_position:
-            last, gathers = log.last_commit_position, log.commit_position
-            text = f"{log.completed} of {last} completed, {gathers} gathers, fault {self._fault.hit}"
-            raise Violation("stuck", f"{text}, swallowed {node.swallowed}")
-        if node.store.completed != node.store.commit_position:
-            text = f"definitions: {node.store.completed} of {node.store.commit_position} completed"
-            raise Violation("stuck", f"{text}, fault {self._fault.hit}, swallowed {node.swallowed}")
         assert self.traffic is not None
-        if self.traffic.fetches:
-            raise Violation("stuck", f"{self.traffic.fetches} fetches have no answer, fault {self._fault.hit}")
+        check_rest(node, self.traffic.fetches + self.streams.reads)
         for queue_id in self.model.queues:
             if queue_id not in self.model.deleted and (seqs := self.model.live(queue_id)):
                 self.traffic.read(queue_id, seqs)
@@ -371,7 +367,7 @@ class World:
         completed, _ = self._promised()
         self.points["missing"] += 1
         try:
-            recovered = recovery(disk, ids_of(definitions_of(self.node.rows.durable))).run()
+            recovered = recovery(disk, definitions_of(self.node.rows.durable)).run()
         except DiskError:
             return
         if recovered.reports and not spare:
