@@ -2,8 +2,10 @@
 
 import pytest
 
+from pybroker.amqp import tracked_consumer as module
+from pybroker.core.channel.unacked import Unacked
 from pybroker.wire.table import Table
-from tests.fakes import Basic, Channel, FakePeer, Queue, Tx
+from tests.fakes import Basic, Channel, FakePeer, Queue, Tx, World
 from tests.flows.test_streams import consume, got, publish, stream
 
 __all__ = ["stream"]
@@ -127,4 +129,73 @@ def test_a_deleted_stream_has_nothing_stored(world, peer, tracked):
     peer.send(Basic.Ack(delivery_tag=5, multiple=True))
     world.connect().call(Queue.Delete(queue="s"))
     world.advance(1_000)
-    assert {} == world.broker.streams.trackers
+    assert 0 == len(world.broker.streams.trackers)
+
+
+def both_get(world: World, peer: FakePeer, count: int) -> dict[str, list[int]]:
+    """Deliver messages to two consumers of one channel; return their delivery tags."""
+    tags: dict[str, list[int]] = {"slow": [], "fast": []}
+    for tag in tags:
+        track(peer, "first", tag)
+    other = world.connect()
+    for number in range(count):
+        publish(other, b"%d" % number)
+    for each in peer.take():
+        tags[each.method.consumer_tag].append(each.method.delivery_tag)
+    return tags
+
+
+def test_messages_of_others_on_the_channel_are_looked_at_once_a_share_at_a_time(world, peer, stream, monkeypatch):
+    monkeypatch.setattr(module, "LOOK_BATCHES", 2)
+    looked = []
+    since = Unacked.since
+
+    def counted(self, tag, count):
+        found = since(self, tag, count)
+        looked.extend(found)
+        return found
+
+    monkeypatch.setattr(Unacked, "since", counted)
+    tags = both_get(world, peer, 6)
+    for tag in tags["fast"][:5]:
+        peer.send(Basic.Ack(delivery_tag=tag))
+    world.advance(1_000)
+    assert (None, 4) == (stream.tracking.offset("slow"), stream.tracking.offset("fast"))
+    count = len(looked)
+    assert count <= 12
+    peer.send(Basic.Ack(delivery_tag=tags["fast"][5]))
+    world.advance(1_000)
+    assert 5 == stream.tracking.offset("fast")
+    assert len(looked) <= count + 2
+    peer.send(Basic.Ack(delivery_tag=tags["slow"][0]))
+    world.advance(1_000)
+    assert 0 == stream.tracking.offset("slow")
+
+
+def test_acknowledgements_that_a_rollback_takes_back_are_not_stored(world, peer, stream):
+    publish(peer, b"0", b"1", b"2", b"3")
+    peer.call(Tx.Select())
+    track(peer, "first")
+    peer.take()
+    peer.send(Basic.Ack(delivery_tag=1))
+    peer.call(Tx.Commit())
+    peer.send(Basic.Ack(delivery_tag=2), Basic.Ack(delivery_tag=3))
+    world.advance(1_000)
+    assert 0 == stream.tracking.offset("billing")
+    peer.call(Tx.Rollback())
+    peer.send(Basic.Ack(delivery_tag=3))
+    peer.call(Tx.Commit())
+    world.advance(1_000)
+    assert 0 == stream.tracking.offset("billing")
+    peer.send(Basic.Ack(delivery_tag=2))
+    peer.call(Tx.Commit())
+    world.advance(1_000)
+    assert 2 == stream.tracking.offset("billing")
+
+
+def test_a_consumer_that_ends_finds_its_offset_at_once(world, peer, stream, monkeypatch):
+    monkeypatch.setattr(module, "LOOK_BATCHES", 1)
+    for tag in both_get(world, peer, 4)["fast"]:
+        peer.send(Basic.Ack(delivery_tag=tag))
+    peer.call(Basic.Cancel(consumer_tag="fast"))
+    assert 3 == stream.tracking.offset("fast")

@@ -86,6 +86,14 @@ class Unacked:
         for at in range(self._head, min(self._head + count, len(self._batches))):
             yield self._batches[at]
 
+    def since(self, tag: int, count: int) -> list[Batch]:
+        """Return up to `count` batches from that of a tag, or the next one, on."""
+        batches, head = self._batches, self._head
+        at = max(head, bisect_right(batches, tag, lo=head, key=_FIRST_TAG) - 1)
+        if at < len(batches) and batches[at].last_tag < tag:
+            at += 1
+        return batches[at : at + count]
+
     def append(self, batch: Batch) -> None:
         """Remember a delivery; its tags are above all earlier ones."""
         self._batches.append(batch)

@@ -8,8 +8,9 @@ leaves them in both, and the files' last seq tells.
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
+from pybroker.core.channel.offset_sweeper import OffsetSweeper
 from pybroker.core.stream.conversion.conversion import Conversion
 from pybroker.core.stream.filter import bloom_of_run
 from pybroker.core.stream.group import Groups
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
     from pybroker.core.stream.stream import Stream
     from pybroker.store.streams.chunk_log import ChunkLog
     from pybroker.store.streams.format import Chunk
-
-    class Tracker(Protocol):
-        """A consumer whose offset is stored now and then."""
-
-        def store_offset(self) -> None:
-            """Store it, if it has changed."""
 
     # Makes the files of a new stream, by its id, and calls back with them.
     OpenFiles = Callable[[int, Callable[[ChunkLog | BaseException], None]], None]
@@ -103,7 +98,7 @@ class Streams:
         self._retain_ms = 0
         self.uncommitted: dict[Stream, None] = {}
         self.again: list[Callable[[], None]] = []
-        self.trackers: dict[Tracker, None] = {}
+        self.trackers = OffsetSweeper(broker.turn)
         self.pending = self.cached = self.readers = 0
         self.shared_reads = SharedReads()
         self._leaving: dict[Stream, int] = {}  # deleted ones, and the commit position of the definitions
@@ -154,8 +149,7 @@ class Streams:
                 # The others must not be lost with it, nor itself.
                 self.again += (*calls, call)
                 raise
-        for tracker in self.trackers:
-            tracker.store_offset()
+        self.trackers.start()
         if not self.readers:
             self.shared_reads.clear()
         self._move_oldest(lambda since_ms: now_ms - since_ms >= MOVE_MS)

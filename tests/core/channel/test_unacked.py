@@ -187,6 +187,18 @@ def test_tag_zero_takes_all_and_all_may_be_nothing():
     assert unacked.pop_up_to(4) is None
 
 
+def test_batches_since_a_tag_begin_with_its_own_or_the_next():
+    unacked = filled(2, 1, 3)  # tags 1-2, 3, 4-6
+    found = {tag: [each.first_tag for each in unacked.since(tag, 2)] for tag in range(9)}
+    assert found == {0: [1, 3], 1: [1, 3], 2: [1, 3], 3: [3, 4], 4: [4], 5: [4], 6: [4], 7: [], 8: []}
+    unacked.pop(3)
+    assert [4] == [each.first_tag for each in unacked.since(3, 2)]
+    unacked.pop_up_to(4)
+    assert [5] == [each.first_tag for each in unacked.since(0, 2)]
+    unacked.clear()
+    assert [] == unacked.since(0, 2)
+
+
 def test_what_was_taken_is_cut_from_the_front():
     unacked = filled(*[1] * (4 * COMPACT_AT))
     for tag in range(1, 3 * COMPACT_AT):
