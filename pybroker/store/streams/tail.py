@@ -97,7 +97,7 @@ def scan_tail(
             if header is not None:
                 tail.sound, tail.last_seq, tail.timestamp_ms = True, header.last_seq, header.timestamp_ms
             cursor = Cursor(sectors.read, folder.seed, place.position, size)
-            _Scan(tail, cursor, index, number, place, seed).run(committed_seq)
+            _Scan(tail, cursor, index, number, place, seed, committed_seq).run()
             if tail.found or not number:
                 break
             # All behind this place is damaged: the one before it knows more.
@@ -122,15 +122,26 @@ def _header(sectors: Sectors, folder: "Folder", first_offset: int) -> Header | N
 class _Scan:
     """One scan. Chunks behind one that is not sound wait in `behind` until that is proved to be damage."""
 
-    def __init__(self, tail: Tail, cursor: Cursor, index: Index, number: int, place: Point, seed: int) -> None:
+    def __init__(
+        self,
+        tail: Tail,
+        cursor: Cursor,
+        index: Index,
+        number: int,
+        place: Point,
+        seed: int,
+        committed_seq: int | None,
+    ) -> None:
         self._tail = tail
+        self._committed_seq = committed_seq
         self._cursor = cursor
         self._seed = seed
         self._proof = index.synced()
         self._synced = self._proof or index.place(0)[1]
         self._bad: list[tuple[int, int, int, int]] = []  # position, octets, first offset that is lost, stop
         self._behind: list[tuple[int, Front]] = []
-        self._before: tuple[int, bool, dict[str, Any]] | None = None  # the last write's position, and all before it
+        # If the last write went straight and may be uncommitted: its position, and all before it.
+        self._before: tuple[int, dict[str, Any]] | None = None
         self._expected = tail.next_offset = place.offset
         tail.end = place.position
         if number:
@@ -139,7 +150,7 @@ class _Scan:
             tail.first_ms = start.timestamp_ms
             tail.active.point_count, tail.active.point_position = number, place.position
 
-    def run(self, committed_seq: int | None) -> None:
+    def run(self) -> None:
         """Read up to the end of the file, and judge."""
         cursor, tail, synced = self._cursor, self._tail, self._synced
         while cursor.position < cursor.stop:
@@ -155,8 +166,8 @@ class _Scan:
             self._bad.append((position, cursor.position - position, expected, self._expected))
             if position < synced.position:
                 self._prove()
-        if committed_seq is not None:
-            self._leave_out_uncommitted(committed_seq)
+        if self._committed_seq is not None:
+            self._leave_out_uncommitted(self._committed_seq)
         if tail.next_offset < synced.offset:
             self._prove()
             if self._expected < synced.offset:
@@ -176,8 +187,8 @@ class _Scan:
         """Go back to where the last write began, if that went straight and was not committed."""
         if self._before is None or self._tail.last_seq <= committed_seq:
             return
-        position, straight, before = self._before
-        if straight and position >= self._synced.position:
+        position, before = self._before
+        if position >= self._synced.position:
             vars(self._tail).update(before)
 
     def _found(self, position: int, front: "Front") -> None:
@@ -200,7 +211,8 @@ class _Scan:
     def _add(self, position: int, front: "Front") -> None:
         tail = self._tail
         if front.begins:
-            self._before = position, front.straight, {**vars(tail), "active": copy(tail.active)}
+            judged = front.straight and self._committed_seq is not None
+            self._before = (position, {**vars(tail), "active": copy(tail.active)}) if judged else None
         if position == HEADER_OCTETS:
             tail.first_ms = front.timestamp_ms
         if front.begins and position > HEADER_OCTETS:
