@@ -295,15 +295,16 @@ class Streams:
 
     # -- straight writes -----------------------------------------------------------------------------------------------
 
-    @property
-    def appending(self) -> "set[Stream]":
-        """Return the streams into whose files messages are just being moved: that comes to an end soon."""
-        return {stream for stream, is_written in self._moving.items() if is_written}
+    def is_appending(self, stream: "Stream") -> bool:
+        """Tell whether messages are just being moved into a stream's files: that comes to an end soon."""
+        return self._moving.get(stream, False)
 
-    @property
-    def busy(self) -> "set[Stream]":
-        """Return the streams with whose files something is done, removals of what is too old or too much as well."""
-        return {*self._moving, *self._retaining}
+    def busy(self) -> "Iterator[Stream]":
+        """Yield the streams with whose files something is done, removals of what is too old or too much as well."""
+        yield from self._moving
+        for stream in self._retaining:
+            if stream not in self._moving:
+                yield stream
 
     def may_write(self, stream: "Stream") -> bool:
         """Tell whether nothing is done with the files of a stream."""

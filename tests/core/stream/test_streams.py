@@ -213,7 +213,7 @@ def test_files_that_could_not_be_made_of_a_stream_that_was_deleted_meanwhile_hol
     stream = make_stream()
     world.vhost.delete_queue(stream)
     asked[0](DiskError("make the folder", "x", errno.ENOSPC))
-    assert (streams.busy, streams.again) == (set(), [])
+    assert (list(streams.busy()), streams.again) == ([], [])
 
 
 def no_memory(*_arguments):
@@ -228,14 +228,14 @@ def test_work_that_cannot_begin_for_want_of_memory_holds_nobody_up(world, log, m
     setattr(stream.files, name, no_memory)
     with pytest.raises(MemoryError):
         (streams.move if name == "append" else streams.retain)(stream)
-    assert streams.busy == set()
+    assert list(streams.busy()) == []
 
 
 def test_files_that_cannot_be_asked_for_hold_nobody_up(make_stream, streams):
     streams.open_files = no_memory
     with pytest.raises(MemoryError):
         make_stream()
-    assert streams.busy == set()
+    assert list(streams.busy()) == []
 
 
 def test_calls_that_wait_for_a_tick_are_not_lost_with_one_that_fails(world, streams):

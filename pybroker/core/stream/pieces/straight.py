@@ -10,6 +10,7 @@ Nobody is told of a message, and no reader has it, before the position is comple
 """
 
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.settings import DISK
@@ -78,7 +79,7 @@ class Straight:
         # Each has a seq now: above those of the batch's messages, below all others.
         self._left = [Write(stream, position, stream.log.take(1)) for stream in large]
         for write in list(self._left):
-            if write.stream in self._streams.appending:
+            if self._streams.is_appending(write.stream):
                 self._waiting[write.stream] = write
             elif not self._begin(write):
                 self._left.remove(write)
@@ -89,7 +90,8 @@ class Straight:
     def _must_queue(self, writing: "list[Stream]") -> bool:
         """Tell whether much is done with the files of streams beside those that are to be written straight."""
         # A stream that is written straight already does not keep the thread: it waits for the log.
-        return len(self._streams.busy.difference(writing, self._writes)) > OTHERS_MAX
+        others = (each for each in self._streams.busy() if each not in writing and each not in self._writes)
+        return any(True for _ in islice(others, OTHERS_MAX, None))
 
     def move_ended(self, stream: "Stream") -> bool:
         """Learn that nothing is being written to a stream's files; tell whether a straight write is, now."""

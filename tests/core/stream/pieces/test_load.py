@@ -28,8 +28,8 @@ def test_a_stream_that_is_deleted_meanwhile_is_done_with(world, make_stream):
     logged = SeqRanges()
     logged.add(1, 1, 1)
     stream.restore([(0, False, logged)], 0)
-    assert stream in world.broker.streams.busy
+    assert stream in world.broker.streams.busy()
     world.vhost.queues["s"] = stream
     stream.deleted = True
     log.answer()
-    assert (stream in world.broker.streams.busy, len(stream.pieces)) == (False, 1)
+    assert (stream in world.broker.streams.busy(), len(stream.pieces)) == (False, 1)
