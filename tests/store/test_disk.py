@@ -2,27 +2,16 @@
 
 import errno
 import os
-import random
-from itertools import pairwise
 
 import pytest
 
-from pybroker.store.disk import Disk, DiskError
-from tests.store.faulty_disk import PAGE, FaultyDisk, PowerLoss
+from pybroker.store.disk import PARTS_MAX, Disk, DiskError
+from tests.store.faulty_disk import FaultyDisk
 
 
 @pytest.fixture(params=["real", "faulty"])
 def disk(request, tmp_path):
     return Disk(tmp_path) if request.param == "real" else FaultyDisk()
-
-
-def seeds(count):
-    return [random.Random(seed) for seed in range(count)]
-
-
-def found(disk, count=64):
-    """Return what all crashes leave, each as the octets of the files by name."""
-    return [{name: crashed.read_file(name) for name in crashed.names()} for crashed in map(disk.crash, seeds(count))]
 
 
 # -- what both keep ----------------------------------------------------------------------------------------------------
@@ -98,6 +87,13 @@ def test_reading_beyond_the_end_is_short(disk):
     file = disk.create("a", 10)
     assert disk.read_at(file, 8, 5) == b"\0\0"
     assert disk.read_at(file, 10, 5) == b""
+
+
+def test_parts_are_written_one_behind_the_other(disk):
+    file = disk.create("a")
+    parts = [b"%d," % number for number in range(2 * PARTS_MAX + 1)]
+    disk.write_parts(file, 3, [memoryview(parts[0]), *parts[1:]])
+    assert disk.read_file("a") == b"\0\0\0" + b"".join(parts)
 
 
 def test_a_file_opened_for_reading_cannot_be_written(disk):
@@ -193,6 +189,7 @@ def test_errors_of_every_call_are_told(tmp_path, monkeypatch):
 
     operations = (
         lambda: disk.write_at(file, 0, b"x"),
+        lambda: disk.write_parts(file, 0, [b"x"]),
         lambda: disk.read_at(file, 0, 1),
         lambda: disk.sync(file),
         lambda: disk.truncate(file, 1),
@@ -204,7 +201,7 @@ def test_errors_of_every_call_are_told(tmp_path, monkeypatch):
         lambda: disk.write_file("c", b"x"),
     )
     with monkeypatch.context() as patched:
-        for call in ("pwrite", "pread", "fdatasync", "ftruncate", "fstat", "fsync", "statvfs", "scandir"):
+        for call in ("pwrite", "pwritev", "pread", "fdatasync", "ftruncate", "fstat", "fsync", "statvfs", "scandir"):
             patched.setattr(os, call, fail)
         for operation in operations:
             with pytest.raises(DiskError) as raised:
@@ -256,6 +253,20 @@ def test_a_write_in_parts_is_ended(tmp_path, monkeypatch):
     assert disk.read_file("a") == b"\0abcdefgh"
 
 
+@pytest.mark.parametrize("octets", [0, 3, 8])
+def test_a_short_write_of_parts_is_ended(tmp_path, monkeypatch, octets):
+    disk = Disk(tmp_path)
+    file = disk.create("a")
+
+    def short(file, parts, offset):
+        return os.pwrite(file, b"".join(parts)[:octets], offset)
+
+    monkeypatch.setattr(os, "pwritev", short)
+    monkeypatch.setattr("pybroker.store.disk.PARTS_MAX", 3)
+    disk.write_parts(file, 1, [b"ab", b"cdef", b"ghi", b"jk", memoryview(b"lm")])
+    assert disk.read_file("a") == b"\0abcdefghijklm"
+
+
 def test_a_read_in_parts_is_ended(tmp_path, monkeypatch):
     disk = Disk(tmp_path)
     disk.write_file("a", b"abcdefgh")
@@ -275,148 +286,6 @@ def test_nobody_else_may_read_the_files(tmp_path):
         "b": 0o600,
         "c": 0o700,
     }
-
-
-# -- the crashes of its twin -------------------------------------------------------------------------------------------
-
-
-def test_a_crash_keeps_what_was_synced():
-    disk = FaultyDisk()
-    file = disk.create("a", 3 * PAGE)
-    disk.write_at(file, 100, b"x" * PAGE)
-    disk.sync(file)
-    disk.sync_folder()
-    expected = bytes(100) + b"x" * PAGE + bytes(2 * PAGE - 100)
-    assert all(crashed == {"a": expected} for crashed in found(disk))
-
-
-def test_a_crash_keeps_loses_or_tears_what_was_not():
-    disk = FaultyDisk()
-    file = disk.create("a", 2 * PAGE)
-    disk.sync_folder()
-    disk.write_at(file, 0, b"x" * 2 * PAGE)
-    left = {crashed["a"] for crashed in found(disk, 300)}
-    old, new = bytes(PAGE), b"x" * PAGE
-    assert {old + old, old + new, new + old, new + new} <= left
-    assert any(page not in (old, new) for crashed in left for page in (crashed[:PAGE], crashed[PAGE:]))
-
-
-def test_writes_reach_the_disk_in_any_order():
-    disk = FaultyDisk()
-    file = disk.create("a", 2)
-    disk.sync_folder()
-    disk.write_at(file, 0, b"x")
-    disk.write_at(file, 1, b"y")
-    assert {crashed["a"] for crashed in found(disk, 300)} == {b"\0\0", b"x\0", b"\0y", b"xy"}
-
-
-def test_a_name_is_kept_when_the_folder_was_synced():
-    disk = FaultyDisk()
-    file = disk.create("a")
-    disk.write_at(file, 0, b"abc")
-    disk.sync(file)
-    assert {tuple(crashed.items()) for crashed in found(disk)} == {(), (("a", b"abc"),)}
-    disk.sync_folder()
-    assert all(crashed == {"a": b"abc"} for crashed in found(disk))
-
-
-def test_unlinks_come_back_in_any_order():
-    disk = FaultyDisk()
-    disk.write_file("a", b"")
-    disk.write_file("b", b"")
-    disk.unlink("a")
-    disk.unlink("b")
-    assert {tuple(crashed) for crashed in found(disk)} == {(), ("a",), ("b",), ("a", "b")}
-    disk.sync_folder()
-    assert all(crashed == {} for crashed in found(disk))
-
-
-def test_write_file_leaves_the_old_or_the_new():
-    sizes = [0, 3 * PAGE + 5, 40]
-    for old, new in pairwise([b"x" * sizes[0], b"y" * sizes[1], b"z" * sizes[2]]):
-        operations = 0
-        left = set()
-        while True:
-            disk = FaultyDisk()
-            disk.write_file("a", old)
-            operations += 1
-            disk.crash_at(disk.power.operations + operations)
-            try:
-                disk.write_file("a", new)
-            except PowerLoss:
-                left |= {crashed["a"] for crashed in found(disk)}
-                continue
-            assert all(crashed["a"] == new for crashed in found(disk))
-            break
-        assert left == {old, new}
-        assert operations == 6  # create, write, sync, rename, sync the folder
-
-
-def test_a_dead_disk_stays_dead():
-    disk = FaultyDisk()
-    disk.crash_at(1)
-    with pytest.raises(PowerLoss):
-        disk.create("a")
-    with pytest.raises(PowerLoss):
-        disk.names()
-    assert disk.crash(random.Random(1)).names() in ([], ["a"])
-
-
-def test_operations_fail_on_demand():
-    disk = FaultyDisk()
-    disk.fail_at(2, errno.EIO)
-    disk.fail_next("sync", errno.ENOSPC)
-    file = disk.create("a")
-    with pytest.raises(DiskError) as raised:
-        disk.write_at(file, 0, b"x")
-    assert (raised.value.operation, raised.value.errno) == ("write_at", errno.EIO)
-    disk.write_at(file, 0, b"x")
-    with pytest.raises(DiskError) as raised:
-        disk.sync(file)
-    assert raised.value.full
-    disk.sync(file)
-
-
-def test_what_a_failed_sync_left_is_not_made_durable_by_the_next_one():
-    disk = FaultyDisk()
-    file = disk.create("a", 2)
-    disk.sync_folder()
-    disk.write_at(file, 0, b"x")
-    disk.fail_next("sync", errno.EIO)
-    with pytest.raises(DiskError):
-        disk.sync(file)
-    disk.write_at(file, 1, b"y")
-    disk.sync(file)
-    assert disk.read_at(file, 0, 2) == b"xy"
-    assert {crashed["a"] for crashed in found(disk)} == {b"\0y", b"xy"}
-
-
-def test_a_disk_is_full():
-    disk = FaultyDisk()
-    disk.power.capacity = 10
-    file = disk.create("a", 6)
-    disk.write_at(file, 0, b"123456")
-    with pytest.raises(DiskError) as raised:
-        disk.write_at(file, 4, b"x" * 10)
-    assert (raised.value.full, disk.read_file("a"), disk.free_octets()) == (True, b"1234xxxxxx", 0)
-    with pytest.raises(DiskError) as raised:
-        disk.create("b", 1)
-    assert raised.value.full
-
-
-def test_disks_that_lie_lose_what_they_say_they_keep():
-    for lie in ("lying_sync", "lying_folder"):
-        disk = FaultyDisk()
-        setattr(disk.power, lie, True)
-        disk.write_file("a", b"abc")
-        assert any(crashed != {"a": b"abc"} for crashed in found(disk))
-
-
-def test_a_flipped_bit_stays_flipped():
-    disk = FaultyDisk()
-    disk.write_file("a", b"abc")
-    disk.flip("a", 9)
-    assert (disk.read_file("a"), disk.crash(random.Random(1)).read_file("a")) == (b"a`c", b"a`c")
 
 
 # -- folders -----------------------------------------------------------------------------------------------------------

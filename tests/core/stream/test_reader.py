@@ -6,7 +6,9 @@ import pytest
 
 from pybroker.content_view import body
 from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.stream import stream as stream_module
 from pybroker.core.stream.filter import Filters
+from pybroker.core.stream.reader import RUN_COST
 from pybroker.entries_run import EntriesRun
 from pybroker.offset_spec import OffsetSpec
 from pybroker.store.disk import DiskError
@@ -111,6 +113,20 @@ def test_it_goes_on_behind_what_is_gone(world, slow, fill, attach):
     slow.files.run()
     world.run()
     assert (sink.got, slow.readers[sink].skipped) == ([(1, b"1")], 1)
+
+
+def test_a_turn_serves_all_readers_together_for_so_much_and_each_in_turn(world, stream, fill, attach, monkeypatch):
+    monkeypatch.setattr(stream_module, "TURN_COST_MAX", 2 * RUN_COST)
+    monkeypatch.setattr(stream_module, "READERS_COST_MAX", 3 * RUN_COST)
+    for number in range(4):
+        fill(stream, b"%d" % number)
+    sinks = [attach(stream, OffsetSpec("first")) for _ in range(3)]
+    rounds = []
+    while stream.awake and len(rounds) < 9:
+        world.broker.pump()
+        rounds.append([len(sink.got) for sink in sinks])
+    assert rounds[:2] == [[2, 1, 0], [3, 1, 2]]
+    assert rounds[-1] == [4, 4, 4]
 
 
 def test_it_goes_on_at_the_floor(world, stream, fill, attach):

@@ -194,6 +194,18 @@ def test_what_is_read_together_has_a_bound(disk, monkeypatch):
     assert (len(reading.got), len(reading.worker)) == (2, 1)
 
 
+def test_so_many_requests_are_read_together(disk, monkeypatch):
+    monkeypatch.setattr(reader, "TOGETHER_MAX", 2)
+    reading = Reading(disk)
+    for seq in range(1, 7):
+        reading.fetch(wanted(1, seq, 1))
+    answered = []
+    while reading.worker:
+        reading.worker.step()
+        answered.append(len(reading.got))
+    assert answered == [1, 3, 5, 6]
+
+
 def test_requests_that_waited_are_asked_where_they_are_now(disk):
     reading = Reading(disk)
     asked = []

@@ -7,7 +7,7 @@ from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.stream.make import make_queue
 from pybroker.core.stream.pieces import straight
 from pybroker.core.stream.pieces.piece import Piece
-from pybroker.core.stream.pieces.straight import BEFORE_OCTETS_MAX, OCTETS_MIN, OTHERS_MAX, STREAMS_MAX
+from pybroker.core.stream.pieces.straight import OCTETS_MIN, OTHERS_MAX, STREAMS_MAX
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.journal.batch_builder import BatchBuilder
 from pybroker.store.memory import MemoryLog
@@ -137,15 +137,16 @@ def test_a_few_of_many_streams_the_largest(world, log):
     assert [bool(stream.files.written) for stream in streams] == [False] * 2 + [True] * STREAMS_MAX
 
 
-def test_much_that_has_not_moved_is_left_to_the_mover(world, stream, log):
-    publish(stream, BEFORE_OCTETS_MAX // 2)
+def test_much_that_has_not_moved_is_left_to_the_mover(world, stream, log, monkeypatch):
+    publish(stream, 1_000)
     stream.pieces.seal()
+    before = stream.pieces[0]
+    before.position = 0
     publish(stream, OCTETS_MIN)
-    assert straight.BEFORE_OCTETS_MAX > stream.pending // 2
-    for piece in list(stream.pieces)[:1]:
-        piece.position = 0
-        piece.octets += BEFORE_OCTETS_MAX
+    monkeypatch.setattr(straight, "BEFORE_OCTETS_MAX", before.octets - 1)
     assert close(world) == (False, [])
+    monkeypatch.setattr(straight, "BEFORE_OCTETS_MAX", before.octets)
+    assert close(world) == (True, [])
 
 
 def test_what_moves_comes_first(world, stream, log):
