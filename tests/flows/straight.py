@@ -30,6 +30,11 @@ def publish(life, *bodies, number=None):
     return receipt
 
 
+def live_of(log, queue_id):
+    """Return how many messages live of a queue, or of what a stream has beside its messages."""
+    return sum(segment.pairs.get(queue_id, 0) for segment in log.live_index.segments)
+
+
 def large(number):
     return b"%d " % number + b"x" * LARGE
 
@@ -146,6 +151,9 @@ class Model:
             life.world.advance(1_000)
             life.answer()
         found = {offset: body for offset, (_, body) in life.chunks().items()}
+        if not self.failures and not life.log.commit_position and stream.tracking.is_ready:
+            known = sum(map(len, stream.tracking._values.values()))
+            assert live_of(life.log, stream.tracking.id) == known
         first = min(found, default=stream.next_offset)
         assert list(found) == list(range(first, stream.next_offset))
         assert first <= self.floor

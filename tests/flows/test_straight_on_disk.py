@@ -14,7 +14,7 @@ from pybroker.store.streams.format import index_name
 from pybroker.store.streams.straight import CommittedSeqs
 from pybroker.store.streams.stream_log import StreamLog
 from tests.fakes import Queue
-from tests.flows.straight import LARGE, Model, large, publish
+from tests.flows.straight import LARGE, Model, large, live_of, publish
 from tests.flows.test_streams_on_disk import StreamLife
 from tests.store.faulty_disk import PowerLoss
 from tests.store.simulator.disk import SimulatedDisk, SimulatedPower, of_faulty
@@ -273,6 +273,25 @@ def test_a_mark_that_cannot_be_read_stays(life, monkeypatch):
     stream_folder(life).unlink(index_name(0))
     life = StreamLife(life.disk.killed(SimulatedPower()))
     assert 1 == life.stream.files.next_offset
+
+
+def test_a_write_before_the_mark_is_read_back_settles_it_once(life):
+    publish(life, large(0), number=1)
+    life.log.commit()
+    life.answer()
+    life = StreamLife(life.disk.killed(SimulatedPower()))
+    receipt = publish(life, large(1))
+    life.log.commit()
+    for worker in (life.workers[2], life.workers[0]):  # the files and the log, and nothing is read back
+        worker.run()
+    assert (bool(receipt.completed), life.stream.tracking.is_ready) == (True, False)
+    life.answer()
+    life.log.commit()
+    life.answer()
+    # The mark, and the publisher's number.
+    assert 2 == live_of(life.log, life.stream.tracking.id)
+    life = StreamLife(life.disk.killed(SimulatedPower()))
+    assert 2 == live_of(life.log, life.stream.tracking.id)
 
 
 def story(life, confirmed):
