@@ -189,12 +189,13 @@ class Link:
 
     def resolve(self, stream: str, begin: Offset) -> int:
         """Return the offset of a place, which is that of the next message if there is none yet. Raises StreamError."""
+        if begin.type is OffsetType.OFFSET:
+            # RabbitMQ would tell where the chunk of that offset begins.
+            ends = self.ends(stream)
+            return min(max(begin.value, ends.first), ends.next)
         if Key.RESOLVE_OFFSET_SPEC in self._keys:
             content = self.call(commands.ResolveOffsetSpec, stream, begin, {})
             return int(_U64.unpack_from(content, 2)[0])
-        if begin.type is OffsetType.OFFSET:
-            ends = self.ends(stream)
-            return min(max(begin.value, ends.first), ends.next)
         found = None if begin.type is OffsetType.NEXT else self._probe(stream, begin)
         return self.ends(stream).next if found is None else found[0]
 
