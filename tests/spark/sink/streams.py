@@ -1,5 +1,7 @@
 """Streams for tests of sinks: made by AMQP, read by the stream protocol."""
 
+import pytest
+
 from pybroker.spark.stream.link import Link
 from pybroker.spark.stream.places import FIRST
 from pybroker.wire.amqp10.to_content import parts_of
@@ -26,3 +28,9 @@ def super_stream(channel, name: str, *keys: str) -> list[str]:
         channel.queue_declare(partition, durable=True, arguments={"x-queue-type": "stream"})
         channel.queue_bind(partition, name, key, arguments={"x-stream-partition-order": order})
     return partitions
+
+
+def skip_unless_numbered(broker, how: str = "task") -> None:
+    """Skip a test of numbered transactions where the broker has none."""
+    if how == "task" and not broker.is_ours:
+        pytest.skip("RabbitMQ does not know a transaction again: it is refused for exactlyOnce=task")

@@ -2,13 +2,14 @@
 
 import pytest
 
-from tests.spark.sink.streams import bodies
+from tests.spark.sink.streams import bodies, skip_unless_numbered
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("how", ["rows", "task", "off"])
-def test_a_batch_that_is_written_again_is_there_once(spark, uri, link_port, link, stream, how):
+def test_a_batch_that_is_written_again_is_there_once(spark, broker, uri, link_port, link, stream, how):
+    skip_unless_numbered(broker, how)
     given = {"uri": uri, "streamPort": str(link_port), "stream": stream, "exactlyOnce": how}
     if how != "off":
         given |= {"publisherName": "job", "publisherSequence": "4"}
@@ -20,7 +21,10 @@ def test_a_batch_that_is_written_again_is_there_once(spark, uri, link_port, link
     assert 100 == link.ends(stream).next
 
 
-def test_a_streaming_query_aggregates_into_a_stream(spark, uri, link_port, link, channel, stream, name, tmp_path):
+def test_a_streaming_query_aggregates_into_a_stream(
+    spark, broker, uri, link_port, link, channel, stream, name, tmp_path
+):
+    skip_unless_numbered(broker)
     source = f"{name}-source"
     channel.queue_declare(source, durable=True, arguments={"x-queue-type": "stream"})
     given = {"uri": uri, "streamPort": str(link_port)}
@@ -44,8 +48,9 @@ def test_a_streaming_query_aggregates_into_a_stream(spark, uri, link_port, link,
 
 @pytest.mark.parametrize("how", ["rows", "task"])
 def test_a_query_that_lost_its_commit_writes_the_batch_again_and_nothing_is_doubled(
-    spark, uri, link_port, link, channel, stream, name, tmp_path, how
+    spark, broker, uri, link_port, link, channel, stream, name, tmp_path, how
 ):
+    skip_unless_numbered(broker, how)
     source = f"{name}-source"
     channel.queue_declare(source, durable=True, arguments={"x-queue-type": "stream"})
     given = {"uri": uri, "streamPort": str(link_port)}
