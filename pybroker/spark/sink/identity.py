@@ -1,10 +1,19 @@
 """Identity of a task's rows: by what a broker knows them when the task is run again."""
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pyspark import TaskContext
 
+from pybroker.client.errors import ClientError
 from pybroker.spark.options import ROWS, SinkOptions
+
+# Publishers that a stream remembers.
+PUBLISHERS_MAX: Final = 4_096
+PUBLISHERS_MAX_RABBITMQ: Final = 255
+
+
+class TooManyPartitionsError(ClientError):
+    """A query has more partitions than a stream remembers publishers: a batch that is run again would be doubled."""
 
 
 class Identity(NamedTuple):
@@ -18,6 +27,13 @@ class Identity(NamedTuple):
         """Return the name of the task's publisher: one for each way to count, since a broker has one number of each."""
         kind = "spark" if options.exactly_once == ROWS else "spark-task"
         return f"{kind}:{self.query}:{self.partition}"
+
+
+def check_partition(partition: int, publishers_max: int) -> None:
+    """Raise TooManyPartitionsError if a stream would forget a publisher while others of its query publish."""
+    if partition >= publishers_max:
+        text = f"a stream of this broker remembers {publishers_max} publishers, and exactlyOnce has one a partition"
+        raise TooManyPartitionsError(f"{text}: have no more partitions than that, by coalesce({publishers_max})")
 
 
 def of_task(query_id: str) -> Identity:

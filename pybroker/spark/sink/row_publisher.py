@@ -1,7 +1,7 @@
 """Rows into streams by the stream protocol: each has an id, and the broker drops those that it has.
 
 A row's id is its batch's number and its place among the task's rows for the same stream. So a task that is run again
-sends what is missing, if its rows come in the same order.
+sends what is missing, if its rows come in the same order, and the stream remembers the publishers of all partitions.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,6 +13,7 @@ from typing import Final, Self
 
 from pybroker.entries_run import LENGTH_OCTETS
 from pybroker.spark.options import SinkOptions
+from pybroker.spark.sink.identity import PUBLISHERS_MAX_RABBITMQ, check_partition
 from pybroker.spark.sink.rows import Row, RowError
 from pybroker.spark.stream.link import Link, open_link
 from pybroker.spark.stream.publisher import Publisher
@@ -29,8 +30,9 @@ _KEYS_MAX: Final = 65_536
 class RowPublisher:
     """Publishes rows; as a context manager it closes its links. All methods are one thread's."""
 
-    def __init__(self, options: SinkOptions, publisher: str, batch: int) -> None:
+    def __init__(self, options: SinkOptions, publisher: str, batch: int, partition: int = 0) -> None:
         self._options = options
+        self._partition = partition
         self._name = publisher
         self._first = (batch << _BATCH_SHIFT) + 1
         self._links: list[Link] = []
@@ -40,7 +42,10 @@ class RowPublisher:
         self._partitions: dict[str, str] = {}
 
     def publish(self, rows: Iterable[Row]) -> None:
-        """Publish messages that are not there. Raises StreamError, RowError, CallTimeout, ConnectionLost, OSError."""
+        """Publish messages that are not there.
+
+        Raises TooManyPartitionsError, StreamError, RowError, CallTimeout, ConnectionLost, OSError.
+        """
         rows = iter(rows)
         while some := list(islice(rows, _TOGETHER)):
             streams: dict[str, list[Row]] = {}
@@ -101,6 +106,8 @@ class RowPublisher:
             leader = self._links[0].place(stream).leader
             near = (each for each in self._links if not follow or leader is None or each.advertised == leader)
             link = next(near, None) or self._add(open_link(self._options.links, stream, to_leader=True))
+        if self._partition >= PUBLISHERS_MAX_RABBITMQ and not link.ends(stream).id:
+            check_partition(self._partition, PUBLISHERS_MAX_RABBITMQ)
         publisher = self._publishers[stream] = link.publisher(stream, self._name)
         return publisher
 

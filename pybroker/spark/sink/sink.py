@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from pybroker.spark.options import OFF, ROWS, SinkOptions
-from pybroker.spark.sink.identity import Identity, of_batch, of_task
+from pybroker.spark.sink.identity import PUBLISHERS_MAX, Identity, check_partition, of_batch, of_task
 from pybroker.spark.sink.publisher import Publisher
 from pybroker.spark.sink.row_publisher import RowPublisher
 from pybroker.spark.sink.rows import check_columns, messages
@@ -42,7 +42,7 @@ class _Writer:
         """Publish a partition; return when the broker has confirmed it all.
 
         Raises MessageReturned (with exchange and routing key), PublishNacked, PublisherBlocked, ConfirmTimeout;
-        AmqpError, e.g. NotFound (404) for the exchange; ClientError, OSError; RowError.
+        TooManyPartitionsError; AmqpError, e.g. NotFound (404) for the exchange; ClientError, OSError; RowError.
         """
         identity = of_task(self._query_id)
         prefix = f"{self._options.message_id_prefix}{identity.query}-{identity.batch}-{identity.partition}-"
@@ -59,8 +59,11 @@ class _Writer:
         if options.exactly_once == OFF:
             return Publisher(options)
         identity = self._identity()
-        kind = RowPublisher if options.exactly_once == ROWS else TaskPublisher
-        return kind(options, identity.publisher(options), identity.batch)
+        check_partition(identity.partition, PUBLISHERS_MAX)
+        name = identity.publisher(options)
+        if options.exactly_once == ROWS:
+            return RowPublisher(options, name, identity.batch, identity.partition)
+        return TaskPublisher(options, name, identity.batch)
 
     def _identity(self) -> Identity:
         """Return by what the broker knows the rows of this task again."""

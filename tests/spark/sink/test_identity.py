@@ -4,9 +4,12 @@ import pytest
 
 pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[spark]'")
 
+from pyspark.sql.types import StringType, StructType
+
 from pybroker.spark.options import sink_options
 from pybroker.spark.sink import identity
-from pybroker.spark.sink.identity import Identity, of_batch, of_task
+from pybroker.spark.sink.identity import PUBLISHERS_MAX, Identity, TooManyPartitionsError, of_batch, of_task
+from pybroker.spark.source import PybrokerSource
 
 
 class Task:
@@ -36,3 +39,13 @@ def test_the_ways_to_count_do_not_meet():
         Identity("q", 1, 2).publisher(sink_options({"stream": "s", "exactlyOnce": each})) for each in ("rows", "task")
     }
     assert {"spark:q:2", "spark-task:q:2"} == names
+
+
+@pytest.mark.parametrize("how", ["rows", "task"])
+def test_more_partitions_than_a_stream_remembers_publishers_are_refused(monkeypatch, how):
+    monkeypatch.setattr(Task, "partitionId", lambda _: PUBLISHERS_MAX)
+    monkeypatch.setattr(identity.TaskContext, "get", Task)
+    given = {"uri": "amqp://127.0.0.1:1", "stream": "s", "exactlyOnce": how}
+    writer = PybrokerSource(given).writer(StructType().add("value", StringType()), overwrite=False)
+    with pytest.raises(TooManyPartitionsError, match=r"remembers 4096 publishers.*by coalesce\(4096\)"):
+        writer.write(iter([]))

@@ -6,6 +6,7 @@ pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[sp
 pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'pybroker[spark]'")
 
 from pybroker.spark.options import sink_options
+from pybroker.spark.sink.identity import TooManyPartitionsError
 from pybroker.spark.sink.row_publisher import RowPublisher
 from pybroker.spark.sink.rows import Row, RowError
 from pybroker.spark.stream.errors import StreamError
@@ -77,3 +78,17 @@ def test_a_stream_that_is_not_there_is_named(uri, link_port):
     options = options_of(uri, link_port, stream="nowhere")
     with pytest.raises(StreamError, match="nowhere"):
         published(options, 0, b"0")
+
+
+def test_rabbitmq_remembers_fewer_publishers(broker, options, link, stream):
+    with RowPublisher(options, "p:254", 0, 254) as publisher:
+        publisher.publish(rows(b"0"))
+        publisher.settle()
+    with RowPublisher(options, "p:255", 0, 255) as publisher:
+        if broker.is_ours:
+            publisher.publish(rows(b"1"))
+            publisher.settle()
+        else:
+            with pytest.raises(TooManyPartitionsError, match=r"by coalesce\(255\)"):
+                publisher.publish(rows(b"1"))
+    assert link.ends(stream).next == 1 + broker.is_ours
