@@ -1,4 +1,5 @@
-"""The two interfaces between sockets and protocols: `Session`, one peer's protocol state, and `Turn`, pending work.
+"""The interfaces between sockets and protocols: `Session`, one peer's protocol state, `Turn`, pending work, and
+`FileOutput`, octets that do not come through our memory.
 
 A door (AMQP today) implements Session; `net/` drives it: readable -> `receive(data)`; once per loop turn
 `pop_output()`. Neither knows the other's nouns: no sockets here, no frames there.
@@ -51,6 +52,29 @@ class Turn:
         self.queues.append(task)
         if not self.woken:
             self.wake()
+
+
+class FileOutput:
+    """Octets of a file, so many as its length says, that the system gives to a socket itself.
+
+    It may be the last part of what a session gives away; never over TLS, which has to have the octets. While it is
+    `awaited` the socket gets nothing: the session marks itself dirty when that is over.
+    """
+
+    awaited: bool
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def send(self, socket: int) -> int:
+        """Let a socket have what it takes at once; return how much, 0: nothing is there. Raises OSError."""
+        raise NotImplementedError
+
+    def read(self) -> "memoryview | None":
+        """Return the octets if they had to be read: they are sent like others, and no more of it is."""
+        raise NotImplementedError
 
 
 class Session:
@@ -123,8 +147,8 @@ class Session:
         """Take octets as they came from the peer. Never raises for what a peer may send."""
         raise NotImplementedError
 
-    def pop_output(self) -> list[bytes]:
-        """Give away the octets to be sent, in order; the caller owns the list."""
+    def pop_output(self) -> list[Any]:
+        """Give away the octets to be sent, in order, a FileOutput last; the caller owns the list."""
         raise NotImplementedError
 
     def output_sent(self, octets_left: int) -> None:

@@ -3,6 +3,7 @@
 The octets are real, and encoded by somebody else's codec; the time stands still until a test moves it.
 """
 
+import tempfile
 from collections import defaultdict
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from pybroker.amqp.session import AmqpSession
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
 from pybroker.peer import Peer
-from pybroker.session import Turn
+from pybroker.session import FileOutput, Turn
 from pybroker.store.definitions.definitions import Definitions
 from pybroker.tls_facts import TlsFacts
 from tests.clock import FakeClock
@@ -50,6 +51,7 @@ class World:
         self.turn = Turn()
         self.broker = Broker(Settings(**settings), self.clock, self.turn, definitions)
         self.peers: dict[Any, FakePeer] = {}
+        self._unsent: dict[Any, list[Any]] = {}
 
     @property
     def vhost(self) -> Any:
@@ -64,10 +66,12 @@ class World:
             sessions, turn.sessions = turn.sessions, []
             for session in sessions:
                 session.dirty = False
-                octets = b"".join(session.pop_output())
+                octets, left = take(self._unsent.pop(session, None) or session.pop_output())
+                if left:
+                    self._unsent[session] = left
                 if session in self.peers:
                     self.peers[session].read(octets)
-                session.output_sent(0)
+                session.output_sent(sum(map(len, left)))
                 if octets and session.output_left:
                     session.mark_dirty()
             behind = [
@@ -96,6 +100,21 @@ class World:
         peer.shake_hands()
         peer.call(Channel.Open())
         return peer
+
+
+def take(parts: list[Any]) -> tuple[bytes, list[Any]]:
+    """Return the octets that a socket gets of these parts, and the rest: of a file that has to be read first."""
+    file = parts[-1] if parts and isinstance(parts[-1], FileOutput) else None
+    if file is None:
+        return b"".join(parts), []
+    octets, read = b"".join(parts[:-1]), file.read()
+    if read is not None:
+        return octets + read, []
+    with tempfile.TemporaryFile(buffering=0) as socket:
+        while file and file.send(socket.fileno()):
+            pass
+        socket.seek(0)
+        return octets + socket.read(), [file] if file else []
 
 
 class FakePeer:

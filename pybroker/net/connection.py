@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pybroker.log_event import BUG, event
+from pybroker.session import FileOutput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -245,7 +246,12 @@ class Connection:
             return
         if parts:
             self._pending = parts
-            transport.start_writing(self._on_writable)
+            if isinstance(parts[-1], FileOutput) and parts[-1].awaited:
+                # The session marks itself dirty, whether or not more could be written.
+                transport.stop_writing()
+                self._is_writable = True
+            else:
+                transport.start_writing(self._on_writable)
             self.session.output_sent(sum(map(len, parts)))
         else:
             self.session.output_sent(0)

@@ -1,12 +1,14 @@
-"""Delivery: a chunk that is in its stream's files, on the way to a peer, a slice at a time.
+"""Delivery: a chunk that is in its stream's files, on the way to a peer, a part at a time.
 
-A peer that takes nothing any more has a slice in memory, not the chunk. Octets that the system does not have in memory
+The system sends a large one from its memory. Over TLS, and of smaller ones, a slice is read there and sent. So a peer
+that takes nothing any more has a slice in memory at most, not the chunk. Octets that the system does not have in memory
 are read in a thread, and found sound once more.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pybroker.core.peer.states import ENDING
+from pybroker.session import FileOutput
 
 if TYPE_CHECKING:
     from pybroker.core.stream.stream import Stream
@@ -14,46 +16,83 @@ if TYPE_CHECKING:
     from pybroker.store.streams.stored_entries import StoredEntries
     from pybroker.stream.session import StreamSession
 
+# Fewer octets are copied sooner than the system is asked to send them.
+SENT_FROM_FILE_MIN: Final = 65_536
+# Given away at a time: that costs as much time as a slice that is read.
+FILE_PART_OCTETS: Final = 524_288
 
-class Delivery:
-    """Octets `at` and behind of a chunk's entries are still to be sent."""
 
-    __slots__ = ("_chunk", "_is_asked", "_rest", "_segment", "_session", "_stream", "at")
+class Delivery(FileOutput):
+    """Octets `at` and behind of a chunk's entries are still to be sent; those before `stop` were given away."""
+
+    __slots__ = ("_chunk", "_rest", "_segment", "_session", "_stream", "at", "awaited", "stop")
 
     def __init__(self, session: "StreamSession", stream: "Stream", chunk: "StoredEntries") -> None:
         self._session = session
         self._stream = stream
         self._chunk = chunk
         self._segment = stream.streams.shared_reads.segment(stream, chunk)
-        self._rest: bytes | None = None
-        self._is_asked = False
-        self.at = 0
+        self._rest: memoryview | None = None
+        self.awaited = False
+        self.at = self.stop = 0
 
     @property
-    def is_over(self) -> bool:
-        """Tell whether all of it was taken."""
-        return self.at >= self._chunk.octets
+    def is_given(self) -> bool:
+        """Tell whether all of it was given away."""
+        return self.stop >= self._chunk.octets
 
-    def read(self, taken: int) -> "bytes | memoryview":
-        """Return the next octets, if others have `taken` room of the slice; none: it says when there are more."""
-        chunk = self._chunk
+    def give(self, taken: int) -> "memoryview | Delivery":
+        """Give away the next octets, if others have `taken` room of the slice; none: it says when there are more."""
+        chunk, segment = self._chunk, self._segment
         if self._rest is not None:
-            self.at = chunk.octets
-            return self._rest
-        if self._segment is not None and not self._is_asked:
-            shared = self._stream.streams.shared_reads.slice(self._stream, self._segment, chunk, self.at)
-            if shared is not None:
-                self.at += len(shared)
-                return shared
+            self.stop = chunk.octets
+            return self._without_file()
+        if segment is None or self.awaited:
+            self._ask()
+            return memoryview(b"")
+        if self._session.tls is None and chunk.octets >= SENT_FROM_FILE_MIN:
+            self.stop = min(self.at + FILE_PART_OCTETS, chunk.octets)
+            return self
+        octets = self._stream.streams.shared_reads.slice(self._stream, segment, chunk, self.at)
+        if octets is None:
             room = self._session.room(taken)[: chunk.octets - self.at]
-            octets = self._segment.read_now(chunk.position + self.at, room)
-            if octets:
-                self.at += octets
-                return room[:octets]
-        if not self._is_asked:
-            self._is_asked = True
-            self._stream.files.read_rest(chunk, self.at, self._was_read)
-        return b""
+            octets = room[: segment.read_now(chunk.position + self.at, room)]
+        if not octets:
+            self._ask()
+        self.at = self.stop = self.at + len(octets)
+        return octets
+
+    # -- from the file -------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self.stop - self.at
+
+    def send(self, socket: int) -> int:
+        """Let a socket have what it takes of that; return how much. Raises OSError of the socket."""
+        if self.awaited or self._segment is None:
+            return 0
+        sent = self._segment.send_now(self._chunk.position + self.at, self.stop - self.at, socket)
+        if not sent:
+            self._ask()
+        self.at += sent
+        return sent
+
+    def read(self) -> memoryview | None:
+        """Return the octets that were given away, if they had to be read."""
+        return None if self._rest is None else self._without_file()
+
+    # -- from the disk -------------------------------------------------------------------------------------------------
+
+    def _without_file(self) -> memoryview:
+        assert self._rest is not None
+        octets, self._rest = self._rest[: len(self)], self._rest[len(self) :]
+        self.at = self.stop
+        return octets
+
+    def _ask(self) -> None:
+        if not self.awaited:
+            self.awaited = True
+            self._stream.files.read_rest(self._chunk, self.at, self._was_read)
 
     def _was_read(self, found: "Rest | BaseException") -> None:
         session, stream = self._session, self._stream
@@ -65,7 +104,8 @@ class Delivery:
                 stream.look_again(self._ask_again)
                 return
         elif found.octets is not None:
-            self._rest = found.octets
+            self.awaited = False
+            self._rest = memoryview(found.octets)
             stream.streams.shared_reads.keep_open(stream, found.segment)
             session.mark_dirty()
             return
@@ -74,5 +114,5 @@ class Delivery:
         session.cut_off("a chunk cannot be read to its end")
 
     def _ask_again(self) -> None:
-        self._is_asked = False
+        self.awaited = False
         self._session.mark_dirty()

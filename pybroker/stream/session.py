@@ -129,10 +129,10 @@ class StreamSession(PeerSession):
         while at < len(outbox) and given < SLICE_OCTETS:
             part = outbox[at]
             if isinstance(part, Delivery):
-                octets = part.read(given)
+                octets = part.give(given)
                 if not octets:
                     break
-                at += part.is_over
+                at += part.is_given
             elif given + len(part) > SLICE_OCTETS:
                 view, left = memoryview(part), SLICE_OCTETS - given
                 octets, outbox[at] = view[:left], view[left:]
@@ -141,6 +141,8 @@ class StreamSession(PeerSession):
                 at += 1
             parts.append(octets)
             given += len(octets)
+            if octets is part and isinstance(part, Delivery):
+                break  # it is the last one
         del outbox[:at]
         self.unsent_octets += given
         self.queued_octets -= given

@@ -1,5 +1,8 @@
 """A filter in front of the socket: nobody but the listener's door knows of it, turned away peers have it as well."""
 
+import os
+from socket import TCP_CONGESTION
+
 import gevent
 import pytest
 from gevent import get_hub, socket
@@ -8,7 +11,8 @@ from pamqp import body as bodies, commands, frame, header
 from pybroker.amqp.session import AmqpSession
 from pybroker.core.peer import login
 from pybroker.net.server import AMQP
-from pybroker.net.transport import READ, WRITE, Transport
+from pybroker.net.transport import LOCAL_CONGESTION, READ, WRITE, Transport
+from pybroker.session import FileOutput
 from tests.loop import until
 from tests.net.conftest import Client
 
@@ -187,6 +191,88 @@ def test_a_session_that_ended_is_drained_through_the_filter(server, veiled_clien
     assert client.receive() is None
     client.close()
     until(lambda: not len(server.draining))
+
+
+class File(FileOutput):
+    """Octets that are there so far, of which a socket is given a few at a time; or that had to be read."""
+
+    __slots__ = ("awaited", "left", "octets", "there")
+
+    def __init__(self, octets: bytes, there: int, *, awaited: bool = False) -> None:
+        self.left, self.there, self.awaited = octets, there, awaited
+        self.octets: bytes | None = None
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def send(self, socket: int) -> int:
+        part = self.left[: min(3, self.there)]
+        sent = os.write(socket, part) if part else 0
+        self.awaited = not sent
+        self.left, self.there = self.left[sent:], self.there - sent
+        return sent
+
+    def read(self) -> memoryview | None:
+        if self.octets is None:
+            return None
+        self.left = b""
+        return memoryview(self.octets)
+
+
+@pytest.fixture
+def pair():
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    transport = Transport(ours, get_hub().loop)
+    yield transport, theirs
+    transport.close()
+    theirs.close()
+
+
+def test_octets_leave_before_the_file_behind_them(pair):
+    transport, theirs = pair
+    assert transport.send([b"12", b"34", File(b"5678901", 99)]) == []
+    assert theirs.recv(99) == b"12345678901"
+    assert transport.send([File(b"5678901", 99)]) == []
+    assert theirs.recv(99) == b"5678901"
+
+
+def test_what_is_not_there_yet_is_left(pair):
+    transport, theirs = pair
+    file = File(b"345678", 4)
+    assert transport.send([b"12", file]) == [file]
+    assert (theirs.recv(99), bytes(file.left), file.awaited) == (b"123456", b"78", True)
+    file.octets = b"78"
+    assert transport.send([file]) == []
+    assert theirs.recv(99) == b"78"
+
+
+def test_a_file_is_left_behind_octets_that_the_kernel_does_not_take(pair):
+    transport, theirs = pair
+    file, octets, got = File(b"567890", 99), bytes(range(256)) * 20_000, b""
+    parts = transport.send([octets, file])
+    while parts:
+        assert parts[-1] is file
+        got += theirs.recv(1 << 20)
+        parts = transport.send(parts)
+    theirs.setblocking(False)
+    while len(got) < len(octets) + 6:
+        got += theirs.recv(1 << 20)
+    assert got == octets + b"567890"
+
+
+def test_what_stays_on_this_machine_is_not_paced_when_it_comes_from_files():
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as ours:
+        transport = Transport(ours, get_hub().loop)
+        before = congestion(ours)
+        transport.send([b"12"])
+        assert congestion(ours) == before
+        transport.send([File(b"34", 2)])
+        assert congestion(ours) == LOCAL_CONGESTION
+
+
+def congestion(sock) -> bytes:
+    return sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0")
 
 
 def test_a_silenced_transport_calls_nobody_back_and_can_begin_again():

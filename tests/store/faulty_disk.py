@@ -5,6 +5,7 @@ It keeps over `crash` what POSIX promises and nothing more: a file's content onc
 """
 
 import errno as errnos
+import os
 import random
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -271,6 +272,10 @@ class FaultyDisk:
         octets = bytes(content.seen[offset : offset + len(buffer)]) if not self.power.forgetful else b""
         buffer[: len(octets)] = octets
         return len(octets)
+
+    def send_now(self, file: int, offset: int, octets: int, socket: int) -> int:
+        _, content, _ = self._open[file]
+        return 0 if self.power.forgetful else os.write(socket, content.seen[offset : offset + octets])
 
     def truncate(self, file: int, octets: int) -> None:
         self._changing("truncate", file)[1].cut(octets)

@@ -5,16 +5,20 @@ import errno
 import pytest
 
 from pybroker.core.peer.slice_buffers import SliceBuffers
+from pybroker.session import FileOutput
 from pybroker.store.streams.recovery import recover
 from pybroker.store.streams.stream_log import StreamLog
 from pybroker.stream.delivery import Delivery
+from pybroker.tls_facts import TlsFacts
 from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import Key
+from tests.fakes import take
 from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk
 from tests.stream_peer import FIRST, StreamPeer
 
 SLICE = 1_000
+TLS = TlsFacts("tlsv1.3", "", "", "", b"")
 # Of several slices, of one, and one that is too small to stay in the files.
 CHUNKS = [[b"%04d" % number + bytes(90) for number in range(30)], [b"x" * 700], [b"y"]]
 
@@ -59,6 +63,16 @@ def files(world, peer, monkeypatch):
     return files
 
 
+@pytest.fixture(params=["files", "slices"])
+def peer(request, world, monkeypatch):
+    """A client that is sent chunks from their files, or slices that are read."""
+    monkeypatch.setattr("pybroker.stream.delivery.SENT_FROM_FILE_MIN", 900 if request.param == "files" else 1 << 20)
+    monkeypatch.setattr("pybroker.stream.delivery.FILE_PART_OCTETS", SLICE)
+    peer = StreamPeer(world)
+    peer.create()
+    return peer
+
+
 def deliveries(peer):
     return [part for part in peer.session.outbox if isinstance(part, Delivery)]
 
@@ -85,8 +99,38 @@ def test_a_peer_that_takes_nothing_has_one_slice_in_memory(world, peer, files):
     assert sum(map(len, parts)) <= SLICE + 100
     assert (session.unsent_octets, session.output_left) == (sum(map(len, parts)), True)
     assert session.send_pend > 2_000
-    for part in parts:
-        peer.read(bytes(part))
+    peer.read(take(parts)[0])
+    session.output_sent(0)
+    session.mark_dirty()
+    world.run()
+    files.run()
+    assert [chunk.bodies for chunk in peer.chunks()] == CHUNKS
+
+
+def test_over_tls_all_is_read(world, files):
+    secret = StreamPeer(world, tls=TLS)
+    secret.subscribe()
+    files.reader.run()
+    world.broker.pump()
+    assert not any(isinstance(part, FileOutput) for part in secret.session.pop_output())
+
+
+def test_a_part_that_was_given_away_is_lost_by_the_system(world, peer, files):
+    peer.subscribe()
+    files.reader.run()
+    world.broker.pump()
+    session = peer.session
+    parts = session.pop_output()
+    files.disk.power.forgetful = isinstance(parts[-1], Delivery)
+    octets, left = take(parts)
+    peer.read(octets)
+    session.output_sent(sum(map(len, left)))
+    assert bool(left) is files.disk.power.forgetful
+    assert len(take(left)[1]) == len(left)  # not there yet
+    files.reader.run()
+    octets, left = take(left)
+    peer.read(octets)
+    assert left == []
     session.output_sent(0)
     session.mark_dirty()
     world.run()
@@ -144,7 +188,7 @@ def test_the_rest_of_a_chunk_is_lost_by_the_system(world, peer, files):
     files.reader.step()
     world.broker.pump()
     session = peer.session
-    peer.read(b"".join(session.pop_output()))
+    peer.read(take(session.pop_output())[0])
     session.output_sent(0)
     files.disk.power.forgetful = True
     session.mark_dirty()
@@ -189,7 +233,7 @@ def test_a_stream_that_is_deleted_is_read_to_the_end_of_its_chunks(world, peer, 
     peer.subscribe()
     files.reader.step()
     world.broker.pump()
-    peer.read(b"".join(peer.session.pop_output()))
+    peer.read(take(peer.session.pop_output())[0])
     peer.session.output_sent(0)
     assert deliveries(peer)
     other.send(commands.DeleteStream(9, "s"))

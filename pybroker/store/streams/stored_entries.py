@@ -54,6 +54,10 @@ class OpenSegment:
         """Fill a buffer from the system's memory; return how many octets that had there."""
         return self._disk.read_now(self.file, position, buffer)
 
+    def send_now(self, position: int, octets: int, socket: int) -> int:
+        """Have the system send what it has in memory; return how much the socket took. Raises OSError of the socket."""
+        return self._disk.send_now(self.file, position, octets, socket)
+
     def __del__(self) -> None:
         if self.file >= 0:
             with contextlib.suppress(DiskError):

@@ -25,10 +25,13 @@ def test_it_is_read_where_it_is_asked_for(disk):
     assert (segment.first_offset, read(segment, 2, 3), read(segment, 8, 3)) == (5, b"234", b"89")
 
 
-def test_one_that_is_removed_can_be_read_on(disk):
+def test_one_that_is_removed_can_be_read_and_sent_on(disk, tmp_path):
     segment = OpenSegment(disk, 5)
     disk.unlink(segment_name(5))
     assert read(segment, 0, 3) == b"012"
+    with (tmp_path / "socket").open("w+b", buffering=0) as socket:
+        assert segment.send_now(2, 3, socket.fileno()) == 3
+        assert (tmp_path / "socket").read_bytes() == b"234"
 
 
 def test_it_is_closed_when_nobody_has_it(disk):
