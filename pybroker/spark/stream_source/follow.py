@@ -35,6 +35,8 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._streams = Streams(options)
         self._frozen: dict[str, Ends] | None = None
         self._triggered = time.monotonic()
+        self._turn = 0
+        self._reached: dict[str, int] = {}  # the last batch ends in front of these offsets
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel without what is open."""
@@ -72,10 +74,13 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for stream, place in begins.items()
         }
         if begins == places and self._waits(sum(behind.values())):
+            self._reached = {name: place.next for name, place in begins.items()}
             return start
         self._triggered = time.monotonic()
         if isinstance(limit, ReadMaxRows):
-            behind = share(behind, limit.max_rows)
+            behind = share(behind, limit.max_rows, self._turn)
+            self._turn += 1
+        self._reached = {name: place.next + behind[name] for name, place in begins.items()}
         return encode({name: At(place.id, place.next + behind[name]) for name, place in begins.items()})
 
     def _waits(self, behind: int) -> bool:
@@ -125,11 +130,13 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return how far the streams go, and how many messages there are (man/pybroker-spark.7, MONITORING)."""
         ends = self._streams.ends()
         report = encode({stream: At(there.id, there.next) for stream, there in ends.items()})
-        return report | {"messages": sum(there.next - there.first for there in ends.values())}
+        lag = sum(max(0, there.next - self._reached.get(stream, there.first)) for stream, there in ends.items())
+        return report | {"messages": sum(there.next - there.first for there in ends.values()), "lag": lag}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the tasks of a batch: the same ones for the same offsets. Raises OffsetError."""
         places, stops = decode(start), decode(end)
+        self._reached = {stream: stop.next for stream, stop in stops.items()}
         found = []
         for stream, stop in stops.items():
             begin = places.get(stream, stop)

@@ -15,15 +15,27 @@ class Range(NamedTuple):
     stop: int
 
 
-def share(behind: Mapping[str, int], most: int) -> dict[str, int]:
-    """Return how many messages to take of each stream, `most` in all, in proportion to what each has.
+def share(behind: Mapping[str, int], most: int, turn: int = 0) -> dict[str, int]:
+    """Return how many messages to take of each stream, at most `most` in all, in proportion to what each has.
 
-    Each that has some gets one at least, so none waits for ever beside a larger one.
+    Each that has some gets one at least, so none waits for ever beside a larger one; if these are more than that, they
+    get it by turns.
     """
     total = sum(behind.values())
     if total <= most:
         return dict(behind)
-    return {stream: min(count, max(1, count * most // total)) if count else 0 for stream, count in behind.items()}
+    waiting = [stream for stream, count in behind.items() if count]
+    taken = dict.fromkeys(behind, 0)
+    if len(waiting) >= most:
+        first = turn * most % len(waiting)
+        return taken | dict.fromkeys((waiting + waiting)[first : first + most], 1)
+    taken |= {stream: max(1, behind[stream] * most // total) for stream in waiting}
+    over = sum(taken.values()) - most
+    for stream in sorted(waiting, key=taken.__getitem__, reverse=True):
+        less = max(0, min(over, taken[stream] - 1))
+        taken[stream] -= less
+        over -= less
+    return taken
 
 
 def split(ranges: list[Range], least: int) -> list[Range]:

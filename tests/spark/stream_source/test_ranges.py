@@ -11,12 +11,21 @@ COUNTS = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 10_000), min_
 def test_a_limit_is_shared_in_proportion(behind, most):
     taken = share(behind, most)
     assert taken.keys() == behind.keys()
-    assert sum(taken.values()) <= most + len(behind)
+    assert sum(taken.values()) <= most
+    waiting = sum(count > 0 for count in behind.values())
     for stream, count in behind.items():
-        assert (taken[stream] > 0) == (count > 0)
+        assert (taken[stream] > 0) == (count > 0) or waiting > most
         assert taken[stream] <= count
     if sum(behind.values()) <= most:
         assert taken == behind
+
+
+@given(st.sets(st.sampled_from("abcdefg"), min_size=2), st.integers(1, 6))
+def test_none_waits_for_ever(streams, most):
+    behind = dict.fromkeys(sorted(streams), 1_000)
+    taken = [share(behind, most, turn) for turn in range(len(streams))]
+    assert all(any(each[stream] for each in taken) for stream in streams)
+    assert all(sum(each.values()) <= most for each in taken)
 
 
 @given(st.lists(st.tuples(st.integers(0, 1_000), st.integers(0, 1_000)), max_size=5), st.integers(1, 50))
