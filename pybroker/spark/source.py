@@ -94,7 +94,8 @@ class PybrokerSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
         """Return what publishes a streaming query's rows. Raises OptionError."""
         if overwrite:
-            raise OptionError("outputMode", 'must be "append" or "update": published messages cannot be overwritten')
+            text = 'must be "append": published messages cannot be overwritten'
+            raise OptionError("outputMode", f"{text}. An aggregation needs a watermark, or foreachBatch")
         return StreamWriter(schema, sink_options(self._given(schema, sink=True)))
 
     def _given(self, schema: StructType, *, sink: bool) -> Mapping[str, str]:

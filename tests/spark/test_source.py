@@ -24,5 +24,5 @@ def test_what_was_published_is_not_overwritten():
     source = PybrokerSource({"exchange": "e"})
     with pytest.raises(OptionError, match='option mode must be "append"'):
         source.writer(VALUE, overwrite=True)
-    with pytest.raises(OptionError, match="option outputMode must be"):
+    with pytest.raises(OptionError, match='option outputMode must be "append": '):
         source.streamWriter(VALUE, overwrite=True)

@@ -42,13 +42,13 @@ class StreamBatchReader(DataSourceReader):
             for name, position in (("startingOffsets", options.starting), ("endingOffsets", options.ending)):
                 check_names(position, ends, name)
             found = []
-            for number, (stream, there) in enumerate(ends.items()):
+            for stream, there in ends.items():
                 strict = not options.strategy_is_latest
                 start = resolve(
                     options.starting or _START, "startingOffsets", stream, streams.link, there, late_is_error=strict
                 )
                 stop = resolve(options.ending or _STOP, "endingOffsets", stream, streams.link, there)
-                found.append(Range(stream, there.id, number, start, stop))
+                found.append(Range(stream, there.id, streams.number(stream), start, stop))
         finally:
             streams.close()
         return [RangePartition(each) for each in split(found, options.min_partitions)] or [RangePartition(None)]

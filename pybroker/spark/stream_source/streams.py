@@ -17,6 +17,8 @@ from pybroker.spark.values import OptionError
 
 MANAGEMENT_PORT: Final = 15672
 _LIST_S: Final = 30.0
+# In the name of a partition, behind that of its super stream.
+_PARTITION: Final = re.compile("0|[1-9][0-9]{0,8}")
 
 
 class Streams:
@@ -58,14 +60,24 @@ class Streams:
     def _ends(self) -> dict[str, Ends]:
         link = self.link()
         names = self._names(link)
-        self._numbers = {name: number for number, name in enumerate(names)}
+        self._numbers = {name: self._own_number(name, place) for place, name in enumerate(names)}
         return {name: link.ends(name) for name in names}
 
     def number(self, stream: str) -> int:
-        """Return the place of a stream among the partitions; 0 for one that is not read any more."""
+        """Return the number of a partition: that in its name, also if it is not read any more; else its place, or 0."""
+        own = self._own_number(stream, -1)
+        if own >= 0:
+            return own
         if not self._numbers:
             self.ends()
         return self._numbers.get(stream, 0)
+
+    def _own_number(self, stream: str, place: int) -> int:
+        """Return the number in the name of a partition. It stays when another one leaves, as places do not."""
+        prefix, _, number = stream.rpartition("-")
+        if prefix and prefix == self._options.super_stream and _PARTITION.fullmatch(number):
+            return int(number)
+        return place
 
     def _names(self, link: Link) -> tuple[str, ...]:
         options = self._options

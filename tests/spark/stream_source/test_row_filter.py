@@ -113,7 +113,9 @@ def test_the_broker_sends_no_chunk_that_cannot_match(broker, reader, publish_fil
     assert link.tells_passed
 
 
-def test_a_header_that_stream_clients_filter_by(reader, link, stream):
+def test_a_header_that_stream_clients_filter_by(broker, reader, link, stream):
+    if not broker.is_ours:
+        pytest.skip("RabbitMQ takes filter values since 3.13")
     publisher = link.publisher(stream)
     for number, value in enumerate([b"eu", b"us", b"eu"], 1):
         # Application properties with a region, and the filter value beside the message.

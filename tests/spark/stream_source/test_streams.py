@@ -55,6 +55,17 @@ def test_partitions_are_in_their_order(streams, super_stream):
     assert one.number("another") == 0
 
 
+def test_the_number_in_a_partitions_name_stays(streams, super_stream, channel):
+    channel.queue_unbind(f"{super_stream}-1", super_stream, "1", {"x-stream-partition-order": 1})
+    one = streams(superStream=super_stream)
+    assert [(name, one.number(name)) for name in one.ends()] == [(f"{super_stream}-{each}", each) for each in (0, 2)]
+    assert [one.number(f"{super_stream}-{tail}") for tail in ("1", "9", "007", "x")] == [1, 9, 0, 0]
+
+
+def test_a_stream_that_only_looks_like_a_partition(streams):
+    assert streams(stream="-5")._own_number("-5", 0) == 0
+
+
 def test_a_connection_that_ended_is_made_again(streams, stream):
     one = streams(stream=stream)
     before = one.ends()
