@@ -1,6 +1,7 @@
 """`format("pybroker")`: Spark's entry point. Which of the readers and writers does the work is decided here."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
@@ -21,6 +22,7 @@ from pybroker.spark.sink.sink import BatchWriter, StreamWriter
 from pybroker.spark.sql_table import options_in, table_options, with_options
 from pybroker.spark.stream_source.batch import StreamBatchReader
 from pybroker.spark.stream_source.follow import StreamStreamReader
+from pybroker.spark.travel import travelling
 from pybroker.spark.values import OptionError
 
 
@@ -52,6 +54,10 @@ class PybrokerSource(DataSource):
     def name(cls) -> str:
         """Return the name of the format."""
         return "pybroker"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel with the place where pybroker is."""
+        return travelling(self.options)
 
     def schema(self) -> StructType:
         """Return all columns that the options give. Raises OptionError."""
