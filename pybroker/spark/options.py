@@ -184,6 +184,7 @@ def stream_source_options(given: Mapping[str, str], *, streaming: bool) -> strea
     elsewhere = dict.fromkeys(_SINK, "is for writing")
     elsewhere |= dict.fromkeys((*_SOURCE, *_STREAMING), "is for queues: a query reads a queue or streams")
     elsewhere["prefetch"] = "is for queues: streams are read chunk by chunk"
+    elsewhere["protocol"] = "is no choice: streams are read by the stream protocol alone"
     elsewhere["spoolLocation"] = "is for queues: what a stream has stays there, and a batch is read again from it"
     elsewhere["maxMessagesPerTrigger"] = "is for queues: of a stream it is maxOffsetsPerTrigger"
     if streaming:

@@ -142,6 +142,10 @@ def test_a_stream_is_enough():
         ({"stream": "s", "maxOffsetsPerTrigger": "1"}, "option maxOffsetsPerTrigger is for readStream"),
         ({"stream": "s", "exchange": "e"}, "option exchange is for writing"),
         ({"stream": "s", "prefetch": "1"}, "option prefetch is for queues: streams are read chunk by chunk"),
+        (
+            {"stream": "s", "protocol": "amqp"},
+            "option protocol is no choice: streams are read by the stream protocol alone",
+        ),
         ({"subscribe": "s"}, "option subscribe is not an option of the connector: did you mean stream?"),
         (
             {"stream": "s", "managementUri": "http://mq"},
