@@ -4,10 +4,13 @@ Tests that go through Spark take the fixture `spark` and bear the marker `spark`
 where pyspark, pyarrow or Java is missing. With INTEROP_BROKER=HOST:PORT:PID another broker is used, e.g. RabbitMQ.
 """
 
+import fcntl
 import os
 import pkgutil
 import re
+import socket
 import sys
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from pybroker.client import Address, Connection, Options
-from pybroker.spark.pipeline import java
+from pybroker.spark import spark_home
+from pybroker.spark.pipeline import java, remote
 from pybroker.spark.pipeline.failure import FailureError
 from tests.interop.broker_process import BrokerProcess
 
@@ -61,11 +65,18 @@ def why_no_spark() -> str | None:
 
 
 def spark_environment() -> dict[str, str]:
-    """Return the environment of a process that starts Spark: loopback only, this interpreter, a Java that was found."""
+    """Return the environment of a process that starts Spark: loopback only, this interpreter, a Java that was found.
+
+    The home is one whose Python processes are soon there: Spark waits ten seconds for them, however busy the machine.
+    """
+    import pyspark
+
     kept = {name: value for name, value in os.environ.items() if not FOREIGN.match(name)}
     home = java.find().home
     if home:
         kept["JAVA_HOME"] = home
+    folder = Path(tempfile.gettempdir()) / f"pybroker-tests-spark-{pyspark.__version__}-{os.getuid()}"
+    kept["SPARK_HOME"] = str(spark_home.make(Path(pyspark.__file__).parent, folder))
     return kept | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
@@ -75,6 +86,22 @@ def spark_is_possible():
     reason = why_no_spark()
     if reason is not None:
         pytest.skip(reason)
+
+
+@pytest.fixture
+def connect_environment(spark_is_possible) -> Iterator[dict[str, str]]:
+    """Return what makes a program start a Connect server for itself: one at a time, since its port cannot be chosen."""
+    lacking = remote.missing_packages()
+    if lacking:
+        pytest.skip(f"Spark Connect needs {', '.join(lacking)}: pip install 'pyspark[connect]'")
+    settings = CONFIG | {"spark.connect.grpc.binding.address": "127.0.0.1"}
+    words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    submit = " ".join([*(f'"{word}"' if " " in word else word for word in words), "pyspark-shell"])
+    with (Path(tempfile.gettempdir()) / "pybroker-tests-connect.lock").open("a") as lock, socket.socket() as there:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if there.connect_ex(("127.0.0.1", remote.PORT)) == 0:
+            pytest.skip(f"port {remote.PORT} is taken, the only one for a Connect server that Spark starts by itself")
+        yield {"SPARK_REMOTE": "local[2]", "PYSPARK_SUBMIT_ARGS": submit}
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ ELSEWHERE = (
     "SYNOPSIS",
     "WORKED EXAMPLE",
     "On a cluster",
+    "Spark Connect",
     "On Kubernetes",
     "PERFORMANCE",
     "Delta Lake and Iceberg, exactly once",
