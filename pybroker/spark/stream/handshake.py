@@ -12,7 +12,7 @@ from pybroker.spark.stream.errors import StreamError, name_code
 from pybroker.version import VERSION
 from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import VERSION_1, Code, Key
-from pybroker.wire.stream.fields import FORMS, FieldReader, Versions
+from pybroker.wire.stream.fields import Versions, pairs_of, texts_of, versions_of
 
 if TYPE_CHECKING:
     from pybroker.spark.stream.link import Link
@@ -34,21 +34,19 @@ class Agreed(NamedTuple):
 
 def shake_hands(link: "Link", options: Options) -> Agreed:
     """Open the connection. Raises AuthenticationFailed, StreamError, ConnectionLost, OSError."""
-    properties = _pairs(link.call(commands.PeerProperties, _properties_of(options)))
-    offered = link.call(commands.SaslHandshake)
-    mechanisms = FORMS["partitions"][0](FieldReader(offered, 0, len(offered)))
+    properties = pairs_of(link.call(commands.PeerProperties, _properties_of(options)))
+    mechanisms = texts_of(link.call(commands.SaslHandshake))
     if options.auth_mechanism not in mechanisms:
         raise AuthenticationFailed(f"the broker offers {' '.join(mechanisms)}, not {options.auth_mechanism}")
     _log_in(link, options)
     tune = link.tuned()
     heartbeat_s = min(tune.heartbeat_s or options.heartbeat_s, options.heartbeat_s)
     link.send(commands.Tune(tune.frame_octets_max, heartbeat_s))
-    opened = _pairs(link.call(commands.Open, options.virtual_host))
-    keys = frozenset(Key) - {Key.EXCHANGE_COMMAND_VERSIONS, Key.STREAM_STATS, Key.RESOLVE_OFFSET_SPEC}
+    opened = pairs_of(link.call(commands.Open, options.virtual_host))
+    keys: frozenset[int] = frozenset(Key) - {Key.EXCHANGE_COMMAND_VERSIONS, Key.STREAM_STATS, Key.RESOLVE_OFFSET_SPEC}
     if _version(properties) >= _VERSIONS_SINCE:
         ours = tuple(Versions(key, VERSION_1, VERSION_1) for key in (Key.PUBLISH, Key.DELIVER))
-        told = link.call(commands.ExchangeCommandVersions, ours)
-        keys = frozenset(each.key for each in FORMS["versions"][0](FieldReader(told, 0, len(told))))
+        keys = frozenset(each.key for each in versions_of(link.call(commands.ExchangeCommandVersions, ours)))
     return Agreed(properties, tune.frame_octets_max, heartbeat_s, _advertised(opened), keys)
 
 
@@ -74,11 +72,6 @@ def _properties_of(options: Options) -> dict[str, str]:
     if options.connection_name:
         properties["connection_name"] = options.connection_name
     return properties
-
-
-def _pairs(octets: bytes) -> dict[str, str]:
-    pairs: dict[str, str] = FORMS["properties"][0](FieldReader(octets, 0, len(octets)))
-    return pairs
 
 
 def _version(properties: Mapping[str, str]) -> tuple[int, ...]:

@@ -38,7 +38,7 @@ from pybroker.spark.stream.publisher import Publisher
 from pybroker.spark.stream.subscription import Subscription
 from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import RESPONSE, UNTIL, Code, Key, OffsetType
-from pybroker.wire.stream.fields import FORMS, FieldReader, Offset
+from pybroker.wire.stream.fields import FieldReader, Offset, texts_of
 from pybroker.wire.stream.frame import Frame, response
 
 STREAM_PORT: Final = 5552
@@ -157,15 +157,11 @@ class Link:
 
     def partitions(self, super_stream: str) -> tuple[str, ...]:
         """Return the streams of a super stream, in their order. Raises StreamError."""
-        content = self.call(commands.Partitions, super_stream)
-        found: tuple[str, ...] = FORMS["partitions"][0](FieldReader(content, 0, len(content)))
-        return found
+        return texts_of(self.call(commands.Partitions, super_stream))
 
     def route(self, routing_key: str, super_stream: str) -> tuple[str, ...]:
         """Return the streams of a super stream that a routing key leads to. Raises StreamError."""
-        content = self.call(commands.Route, routing_key, super_stream)
-        found: tuple[str, ...] = FORMS["partitions"][0](FieldReader(content, 0, len(content)))
-        return found
+        return texts_of(self.call(commands.Route, routing_key, super_stream))
 
     def stats(self, stream: str) -> dict[str, int]:
         """Return the figures that the broker has of a stream. Raises StreamError."""
@@ -176,16 +172,19 @@ class Link:
     def ends(self, stream: str) -> Ends:
         """Return how far a stream goes. Raises StreamError."""
         stats = self.stats(stream) if {Key.STREAM_STATS, Key.RESOLVE_OFFSET_SPEC} <= self._keys else {}
-        committed = stats.get("committed_offset")
-        if committed is None or "pybroker.stream_id" not in stats:
+        if "pybroker.stream_id" not in stats:
             # RabbitMQ's last offset may be one that it took for itself.
             return self._ends_by_chunks(stream)
-        number, octets = stats["pybroker.stream_id"], stats.get("pybroker.octets")
-        if committed < 0:
+        if stats["committed_offset"] < 0:
             # It may have lost all that it had: where it goes on is behind that.
             next_offset = self.resolve(stream, NEXT)
-            return Ends(number, next_offset, next_offset, octets)
-        return Ends(number, stats["first_chunk_id"], committed + 1, octets, stats.get("pybroker.first_timestamp"))
+            # A message that came in between is not behind the end, but the first.
+            stats = self.stats(stream)
+            if stats["committed_offset"] < 0:
+                return Ends(stats["pybroker.stream_id"], next_offset, next_offset, stats.get("pybroker.octets"))
+        number, octets = stats["pybroker.stream_id"], stats.get("pybroker.octets")
+        first, last = stats["first_chunk_id"], stats["committed_offset"]
+        return Ends(number, first, last + 1, octets, stats.get("pybroker.first_timestamp"))
 
     def resolve(self, stream: str, begin: Offset) -> int:
         """Return the offset of a place, which is that of the next message if there is none yet. Raises StreamError."""
@@ -263,6 +262,11 @@ class Link:
         made = Publisher(self, number, stream, last_id, self._frame_octets_max, self._open_max)
         self._publishers[number] = made
         return made
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether it has as many publishers as a connection can have."""
+        return len(self._publishers) >= _IDS
 
     # -- commands ------------------------------------------------------------------------------------------------------
 

@@ -45,7 +45,8 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - the name is Spark's
         """Return where a new query begins. Raises OptionError, StreamError, ClientError, OSError."""
         options = self._options
-        ends = self._streams.ends()
+        # Spark prepares for availableNow before it asks for this.
+        ends = self._ends()
         check_names(options.starting, ends, "startingOffsets")
         places = {}
         for stream, there in ends.items():
@@ -66,7 +67,7 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises DataLossError, OffsetError, StreamError, ClientError, OSError.
         """
         places = decode(start)
-        ends = self._frozen if self._frozen is not None else self._streams.ends()
+        ends = self._ends()
         begins = self._begins(places, ends)
         # One that is new gets its beginning into the checkpoint first: so a replay begins there, too.
         behind = {
@@ -82,6 +83,9 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._turn += 1
         self._reached = {name: place.next + behind[name] for name, place in begins.items()}
         return encode({name: At(place.id, place.next + behind[name]) for name, place in begins.items()})
+
+    def _ends(self) -> dict[str, Ends]:
+        return self._frozen if self._frozen is not None else self._streams.ends()
 
     def _waits(self, behind: int) -> bool:
         """Tell whether a batch would be too small, and is not yet late."""

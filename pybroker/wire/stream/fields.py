@@ -107,6 +107,21 @@ def versions_octets(known: "Iterable[Versions]") -> bytes:
     return _U32.pack(len(written)) + b"".join(written)
 
 
+def texts_of(octets: bytes) -> tuple[str, ...]:
+    """Return a list of texts that was written."""
+    return _read_texts(FieldReader(octets, 0, len(octets)))
+
+
+def pairs_of(octets: bytes) -> dict[str, str]:
+    """Return properties that were written."""
+    return _read_pairs(FieldReader(octets, 0, len(octets)))
+
+
+def versions_of(octets: bytes) -> tuple[Versions, ...]:
+    """Return versions of commands that were written."""
+    return _read_versions(FieldReader(octets, 0, len(octets)))
+
+
 def _read_texts(reader: FieldReader) -> tuple[str, ...]:
     reader.number(_U32)
     found = []

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from pybroker.client import Address, Options
-from pybroker.client.errors import AuthenticationFailed, ConnectionLost
+from pybroker.client.errors import AuthenticationFailed, ClientError, ConnectionLost
 from pybroker.client.options import Tls
 from pybroker.spark.stream.errors import StreamError
 from pybroker.spark.stream.link import Link, open_link, stream_options
@@ -46,6 +46,22 @@ def test_the_ends_of_a_stream_are_told(link, stream, publish):
     assert Ends(1, 0, 0).octets is None
 
 
+def test_a_message_that_comes_while_the_end_is_asked_for_is_not_behind_it(link, options, stream, monkeypatch):
+    resolve = link.resolve
+
+    def resolve_late(*asked):
+        with Link(options) as other:
+            publisher = other.publisher(stream)
+            publisher.publish(1, [encoded(b"a")], WAIT_S)
+            publisher.settle(WAIT_S)
+        return resolve(*asked)
+
+    monkeypatch.setattr(link, "resolve", resolve_late)
+    ends = link.ends(stream)
+    assert ends.first == 0
+    assert ends.next in (0, 1)
+
+
 def test_places_are_resolved(link, stream, publish):
     assert [link.resolve(stream, place) for place in (FIRST, NEXT, since(0), at(5))] == [0, 0, 0, 0]
     publish(b"a", b"b")
@@ -74,6 +90,15 @@ def test_a_publisher_goes_on_behind_its_last_id(options, link, stream):
         assert again.open == 0
     assert read(link, stream, count=3) == [b"1", b"2", b"3"]
     assert link.ends(stream).next == 3
+
+
+def test_a_connection_with_all_its_publishers_is_full(link, stream, monkeypatch):
+    monkeypatch.setattr("pybroker.spark.stream.link._IDS", 1)
+    assert not link.is_full
+    link.publisher(stream)
+    assert link.is_full
+    with pytest.raises(ClientError, match="at most 1 publishers"):
+        link.publisher(stream)
 
 
 def test_a_publisher_waits_while_many_are_unconfirmed(options, stream):

@@ -85,6 +85,23 @@ def test_available_now_ends(reader, stream, publish):
     assert one.latestOffset(end, ALL) == end
 
 
+def test_a_new_query_for_what_is_there_now_begins_at_its_end(reader, super_stream, publish, channel):
+    publish(f"{super_stream}-0", b"old")
+    one = reader(superStream=super_stream)
+    # Spark's order.
+    one.prepareForTriggerAvailableNow()
+    publish(f"{super_stream}-0", b"later")
+    new = f"{super_stream}-3"
+    channel.queue_declare(new, durable=True, arguments={"x-queue-type": "stream"})
+    channel.queue_bind(new, super_stream, "3", {"x-stream-partition-order": 3})
+    try:
+        start = one.initialOffset()
+        assert new not in start["streams"]
+        assert step(one, start) == (start, [])
+    finally:
+        channel.queue_delete(new)
+
+
 def test_a_small_batch_waits(reader, stream, publish):
     one = reader(stream=stream, startingOffsets="earliest", minOffsetsPerTrigger="3")
     start = one.initialOffset()

@@ -3,7 +3,19 @@
 import pytest
 
 from pybroker.wire.stream.codes import OffsetType
-from pybroker.wire.stream.fields import FORMS, FieldReader, Offset, Versions, numbers_octets
+from pybroker.wire.stream.fields import (
+    FORMS,
+    FieldReader,
+    Offset,
+    Versions,
+    numbers_octets,
+    pairs_of,
+    pairs_octets,
+    texts_octets,
+    texts_of,
+    versions_octets,
+    versions_of,
+)
 from pybroker.wire.stream.frame import MalformedFrameError
 
 VALUES = {
@@ -61,3 +73,9 @@ def test_an_unknown_type_of_offset_and_text_that_is_no_utf_8_are_refused():
 
 def test_figures_are_signed():
     assert b"\0\0\0\x01\0\x01a" + b"\xff" * 8 == numbers_octets({"a": -1})
+
+
+def test_lists_are_read_as_they_are_written():
+    assert texts_of(texts_octets(["a", "bc"])) == ("a", "bc")
+    assert pairs_of(pairs_octets({"a": "b"})) == {"a": "b"}
+    assert versions_of(versions_octets([Versions(8, 1, 2)])) == (Versions(8, 1, 2),)
