@@ -46,8 +46,6 @@ def of_task(query_id: str) -> Identity:
     return Identity(query or query_id, int(batch or 0), task.partitionId())
 
 
-def of_batch(query_id: str, options: SinkOptions) -> Identity:
-    """Return a batch query's identity: what the user named, or one that no other write has."""
-    task: Any = TaskContext.get()
-    partition = task.partitionId() if task is not None else 0
-    return Identity(options.publisher_name or query_id, options.publisher_sequence, partition)
+def of_batch(task: Identity, query_id: str, options: SinkOptions) -> Identity:
+    """Return the identity of a batch query's task: what the user named, or one that no other write has."""
+    return Identity(options.publisher_name or query_id, options.publisher_sequence, task.partition)

@@ -105,7 +105,9 @@ class RowPublisher:
         else:
             leader = self._links[0].place(stream).leader
             near = (each for each in self._links if not follow or leader is None or each.advertised == leader)
-            link = next(near, None) or self._add(open_link(self._options.links, stream, to_leader=True))
+            link = next((each for each in near if not each.is_full), None) or self._add(
+                open_link(self._options.links, stream, to_leader=True, follow=follow)
+            )
         if self._partition >= PUBLISHERS_MAX_RABBITMQ and not link.ends(stream).id:
             check_partition(self._partition, PUBLISHERS_MAX_RABBITMQ)
         publisher = self._publishers[stream] = link.publisher(stream, self._name)

@@ -44,37 +44,39 @@ class _Writer:
         Raises MessageReturned (with exchange and routing key), PublishNacked, PublisherBlocked, ConfirmTimeout;
         TooManyPartitionsError; AmqpError, e.g. NotFound (404) for the exchange; ClientError, OSError; RowError.
         """
-        identity = of_task(self._query_id)
-        prefix = f"{self._options.message_id_prefix}{identity.query}-{identity.batch}-{identity.partition}-"
+        task = of_task(self._query_id)
+        identity = self._identity(task)
+        # A name that the user gave is the same when the batch is written again, and so are the ids.
+        named = identity if self._options.publisher_name else task
+        prefix = f"{self._options.message_id_prefix}{named.query}-{named.batch}-{named.partition}-"
         number = 0
-        with self._publisher() as publisher:
+        with self._publisher(identity) as publisher:
             for batch in iterator:
                 publisher.publish(messages(batch, self._options, prefix, number))
                 number += len(batch)
             publisher.settle()
         return Published(number)
 
-    def _publisher(self) -> Publisher | RowPublisher | TaskPublisher:
+    def _publisher(self, identity: Identity) -> Publisher | RowPublisher | TaskPublisher:
         options = self._options
         if options.exactly_once == OFF:
             return Publisher(options)
-        identity = self._identity()
         check_partition(identity.partition, PUBLISHERS_MAX)
         name = identity.publisher(options)
         if options.exactly_once == ROWS:
             return RowPublisher(options, name, identity.batch, identity.partition)
         return TaskPublisher(options, name, identity.batch)
 
-    def _identity(self) -> Identity:
-        """Return by what the broker knows the rows of this task again."""
+    def _identity(self, task: Identity) -> Identity:
+        """Return by what the broker knows the rows of a task again."""
         raise NotImplementedError
 
 
 class BatchWriter(_Writer, DataSourceArrowWriter):
     """A batch query's."""
 
-    def _identity(self) -> Identity:
-        return of_batch(self._query_id, self._options)
+    def _identity(self, task: Identity) -> Identity:
+        return of_batch(task, self._query_id, self._options)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Do nothing: the tasks have published already."""
@@ -91,8 +93,8 @@ class StreamWriter(_Writer, DataSourceStreamArrowWriter):
             raise OptionError("publisherName", "is for batch writes: a streaming query has a name of its own")
         super().__init__(schema, options)
 
-    def _identity(self) -> Identity:
-        return of_task(self._query_id)
+    def _identity(self, task: Identity) -> Identity:
+        return task
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Do nothing: the tasks have published already."""

@@ -93,7 +93,8 @@ def resolve(
     if position.is_time:
         found = link().resolve(stream, since(number)) if ends.first < ends.next else ends.next
         if found >= ends.next and late_is_error:
-            raise OptionError(option, f"is {number}: stream {stream!r} has no message of that time or later")
+            text = f"is {number}: stream {stream!r} has no message of that time or later"
+            raise OptionError(option, f"{text}; startingOffsetsByTimestampStrategy=latest begins with the next one")
     elif number in (EARLIEST, LATEST):
         return ends.first if number == EARLIEST else ends.next
     else:

@@ -29,9 +29,10 @@ def test_a_streaming_query_has_sparks_ids(monkeypatch):
 def test_a_batch_query_has_what_it_was_given_or_an_id_of_its_own(monkeypatch):
     given = {"stream": "s", "exactlyOnce": "rows"}
     monkeypatch.setattr(identity.TaskContext, "get", Task)
-    assert Identity("mine", 0, 3) == of_batch("mine", sink_options(given))
+    task = of_task("mine")
+    assert Identity("mine", 0, 3) == of_batch(task, "mine", sink_options(given))
     named = sink_options(given | {"publisherName": "job", "publisherSequence": "5"})
-    assert Identity("job", 5, 3) == of_batch("mine", named)
+    assert Identity("job", 5, 3) == of_batch(task, "mine", named)
 
 
 def test_the_ways_to_count_do_not_meet():

@@ -74,6 +74,20 @@ def test_a_super_stream_has_each_row_where_its_key_leads(uri, link_port, link, c
     channel.exchange_delete(name)
 
 
+def test_a_connection_that_is_full_is_followed_by_another_one(uri, link_port, link, channel, name, monkeypatch):
+    monkeypatch.setattr("pybroker.spark.stream.link._IDS", 2)
+    partitions = super_stream(channel, name, *"abc")
+    with RowPublisher(options_of(uri, link_port, superStream=name), "p", 0) as publisher:
+        for key in "abc":
+            publisher.publish(rows(key.encode(), key=key))
+        publisher.settle()
+        assert len(publisher._links) == 2
+    assert [[b"a"], [b"b"], [b"c"]] == [bodies(link, each, 1) for each in partitions]
+    for each in partitions:
+        channel.queue_delete(each)
+    channel.exchange_delete(name)
+
+
 def test_a_stream_that_is_not_there_is_named(uri, link_port):
     options = options_of(uri, link_port, stream="nowhere")
     with pytest.raises(StreamError, match="nowhere"):

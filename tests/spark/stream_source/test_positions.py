@@ -56,7 +56,7 @@ def test_times():
     assert resolved(positions.by_time(12_500)) == 12
     assert resolved(positions.by_stream('{"s": 3000}')) == 10
     assert resolved(positions.by_time(99_000)) == 20
-    with pytest.raises(OptionError, match="no message of that time or later"):
+    with pytest.raises(OptionError, match="or later; startingOffsetsByTimestampStrategy=latest"):
         resolved(positions.by_time(99_000), late_is_error=True)
 
 
