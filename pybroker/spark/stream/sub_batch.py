@@ -63,20 +63,22 @@ def _unpacked(batch: "Entry") -> bytes:
     if name is None:
         raise ValueError(f"codec {batch.codec} is unknown")
     if batch.codec == SNAPPY and batch.data.startswith(_SNAPPY_MAGIC):
-        return b"".join(_snappy_parts(batch.data))
+        return b"".join(_snappy_parts(batch.data, batch.unpacked))
     return _by_arrow(name, batch.data, batch.unpacked)
 
 
-def _snappy_parts(data: bytes) -> list[bytes]:
+def _snappy_parts(data: bytes, octets_max: int) -> list[bytes]:
     """Return the parts of snappy's framing format, which says of each how long it becomes."""
     parts, at = [], 0
     while at < len(data):
         kind, length = data[at], int.from_bytes(data[at + 1 : at + 4], "little")
         part = data[at + 4 + _CRC_OCTETS : at + 4 + length]
-        if kind == _SNAPPY_PACKED:
-            parts.append(_by_arrow("snappy", part, _varint(part)))
-        elif kind == _SNAPPY_PLAIN:
-            parts.append(part)
+        if kind in (_SNAPPY_PACKED, _SNAPPY_PLAIN):
+            octets = _varint(part) if kind == _SNAPPY_PACKED else len(part)
+            octets_max -= octets
+            if octets_max < 0:
+                raise ValueError("it would become more octets than it announces")
+            parts.append(_by_arrow("snappy", part, octets) if kind == _SNAPPY_PACKED else part)
         at += 4 + length
     return parts
 
@@ -89,8 +91,6 @@ def _varint(data: bytes) -> int:
         shift += 7
         if not octet & 0x80:
             break
-    if value > UNPACKED_OCTETS_MAX:
-        raise ValueError(f"it would become {value} octets")
     return value
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from pybroker.spark.stream_source.offset import ADVICE, DataLossError
 from pybroker.spark.stream_source.options import StreamOptions
 from pybroker.spark.stream_source.positions import EARLIEST, LATEST, Position, check_names, resolve
 from pybroker.spark.stream_source.ranges import Range, split
@@ -54,11 +55,20 @@ class StreamBatchReader(DataSourceReader):
         return [RangePartition(each) for each in split(found, options.min_partitions)] or [RangePartition(None)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        """Yield the messages of a task. Raises as `read_range`."""
-        assert isinstance(partition, RangePartition)
-        if partition.range is None:
-            return iter(())
-        # Other processes that Spark starts are spared these imports.
-        from pybroker.spark.stream_source.reading import read_range  # noqa: PLC0415
+        """Yield the messages of a task. Raises as `read_task`."""
+        return read_task(self._schema, self._options, partition)
 
-        return read_range(self._schema, self._options, partition.range)
+
+def read_task(schema: StructType, options: StreamOptions, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+    """Yield the messages of a task. Raises as `read_range`, with advice where messages are lost."""
+    assert isinstance(partition, RangePartition)
+    if partition.range is None:
+        return
+    # Other processes that Spark starts are spared these imports.
+    from pybroker.spark.stream.sub_batch import CannotOpenError  # noqa: PLC0415
+    from pybroker.spark.stream_source.reading import read_range  # noqa: PLC0415
+
+    try:
+        yield from read_range(schema, options, partition.range)
+    except (DataLossError, CannotOpenError) as error:
+        raise type(error)(f"{error}; {ADVICE}") from error

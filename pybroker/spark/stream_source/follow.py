@@ -12,8 +12,8 @@ from pyspark.sql.types import StructType
 
 from pybroker.client.errors import ClientError
 from pybroker.spark.stream.places import Ends
-from pybroker.spark.stream_source.batch import RangePartition
-from pybroker.spark.stream_source.offset import At, DataLossError, decode, encode
+from pybroker.spark.stream_source.batch import RangePartition, read_task
+from pybroker.spark.stream_source.offset import ADVICE, At, DataLossError, decode, encode
 from pybroker.spark.stream_source.options import StreamOptions
 from pybroker.spark.stream_source.positions import LATEST, Position, check_names, resolve
 from pybroker.spark.stream_source.ranges import Range, share, split
@@ -118,7 +118,7 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _lose(self, text: str) -> None:
         if self._options.fail_on_data_loss:
-            raise DataLossError(f"{text}; set failOnDataLoss=false to go on behind them")
+            raise DataLossError(f"{text}; {ADVICE}")
         _log.warning("%s; failOnDataLoss=false: the query goes on", text)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -150,14 +150,8 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return tasks or [RangePartition(None)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        """Yield the messages of a task. Raises as `read_range`."""
-        assert isinstance(partition, RangePartition)
-        if partition.range is None:
-            return iter(())
-        # Other processes that Spark starts are spared these imports.
-        from pybroker.spark.stream_source.reading import read_range  # noqa: PLC0415
-
-        return read_range(self._schema, self._options, partition.range)
+        """Yield the messages of a task. Raises as `read_task`."""
+        return read_task(self._schema, self._options, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Keep the offsets under the consumer's name, for people to see: the checkpoint alone counts."""

@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 from pybroker.client.errors import ClientError
 
 VERSION: Final = 1
+# Behind a sentence about messages that cannot be had.
+ADVICE: Final = "set failOnDataLoss=false to go on behind them"
 
 
 class OffsetError(ClientError):

@@ -7,6 +7,7 @@ import logging
 import pickle
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from pybroker.client.errors import CallTimeout, ClientError
 from pybroker.spark.stream.errors import StreamError
 from pybroker.spark.stream.link import CREDIT, Link
 from pybroker.spark.stream.places import at
+from pybroker.spark.stream.sub_batch import CannotOpenError
 from pybroker.spark.stream_source.offset import DataLossError
 from pybroker.spark.stream_source.ranges import Range
 from pybroker.spark.stream_source.rows import Rows
@@ -37,8 +39,8 @@ _kept: dict[tuple[bytes, str], tuple[Link, float]] = {}
 def read_range(schema: "StructType", options: "StreamOptions", given: Range) -> Iterator[pa.RecordBatch]:
     """Yield the messages of a range.
 
-    Raises DataLossError if some are gone, unless the options allow it; CallTimeout if the next ones do not come within
-    pollTimeoutMs; UnknownFilterValueError, StreamError, ClientError, OSError.
+    Raises, unless the options allow it, DataLossError if some are gone, and CannotOpenError; CallTimeout if the next
+    ones do not come within pollTimeoutMs; UnknownFilterValueError, StreamError, ClientError, OSError.
     """
     try:
         link, key = _link(options, given.stream)
@@ -75,11 +77,18 @@ def _read(link: Link, options: "StreamOptions", given: Range, rows: Rows) -> Ite
                 raise CallTimeout(_late(given, expected, options))
             if chunk.first > expected:
                 _pass_over(link, options, given, expected, chunk.first)
-            if chunk.entries:
-                rows.add(chunk)
+            for part in chunk.parts(partial(_refuse, options)):
+                rows.add(part, chunk.timestamp_ms)
+                if rows.is_full:
+                    yield from rows.batches()
             expected = chunk.next
-            if rows.is_full:
-                yield from rows.batches()
+
+
+def _refuse(options: "StreamOptions", error: CannotOpenError) -> None:
+    """Judge that a sub-batch cannot be opened: no later attempt will either. Raises CannotOpenError."""
+    if options.fail_on_data_loss:
+        raise error
+    _log.warning("%s; failOnDataLoss=false: the query goes on", error)
 
 
 def _begin(link: Link, options: "StreamOptions", given: Range) -> int:

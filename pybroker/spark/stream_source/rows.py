@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
 
-    from pybroker.spark.stream.chunk import Chunk
+    from pybroker.spark.stream.chunk import Part
     from pybroker.spark.stream_source.options import StreamOptions
     from pybroker.spark.stream_source.ranges import Range
     from pybroker.wire.amqp10.front import Front, Origin
@@ -42,18 +42,18 @@ class Rows:
         self._times = array("q")
         self._octets = 0
 
-    def add(self, chunk: "Chunk") -> None:
-        """Take the messages of a chunk that are in the range. Raises CannotOpenError."""
-        begin, stop = max(chunk.first, self._range.start), min(chunk.next, self._range.stop)
+    def add(self, part: "Part", timestamp_ms: int) -> None:
+        """Take the messages of a part of a chunk that are in the range; the time is the chunk's."""
+        messages = part.messages
+        begin, stop = max(part.first, self._range.start), min(part.first + len(messages), self._range.stop)
         if begin >= stop:
             return
-        messages = chunk.messages()
         if stop - begin < len(messages):
-            messages = messages[begin - chunk.first : stop - chunk.first]
+            messages = messages[begin - part.first : stop - part.first]
         self._messages += messages
         self._offsets.extend(range(begin, stop))
-        self._times.extend([chunk.timestamp_ms * _MICROSECONDS] * (stop - begin))
-        self._octets += len(chunk.data)
+        self._times.extend([timestamp_ms * _MICROSECONDS] * (stop - begin))
+        self._octets += part.octets
 
     @property
     def is_full(self) -> bool:

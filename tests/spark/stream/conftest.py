@@ -68,3 +68,19 @@ def read(link: Link, stream: str, begin=FIRST, count: int = 1, **properties: str
 
 def with_password(options: Options, password: str) -> Options:
     return dataclasses.replace(options, password=password)
+
+
+def packed_batch(compress, *messages: bytes) -> bytes:
+    """Return messages as one sub-batch, which says that it is compressed by gzip."""
+    plain = b"".join(len(each).to_bytes(4) + each for each in map(encoded, messages))
+    packed = compress(plain, wbits=31)
+    return bytes([0x90]) + len(messages).to_bytes(2) + len(plain).to_bytes(4) + len(packed).to_bytes(4) + packed
+
+
+def publish_batch(link, stream, compress, *messages):
+    """Publish messages as one sub-batch."""
+    publisher = link.publisher(stream)
+    content = bytes([publisher.id]) + (1).to_bytes(4) + (1).to_bytes(8) + packed_batch(compress, *messages)
+    publisher.open += 1
+    link.send_octets((len(content) + 4).to_bytes(4) + b"\0\2\0\1" + content)
+    publisher.settle(10.0)

@@ -4,8 +4,8 @@ import pytest
 
 from pybroker.client.errors import ConnectionLost
 from pybroker.entries_run import pack_head
-from pybroker.spark.stream.chunk import Chunk, read_deliver
-from pybroker.spark.stream.sub_batch import CannotOpenError
+from pybroker.spark.stream.chunk import Chunk, Part, read_deliver
+from pybroker.spark.stream.sub_batch import CannotOpenError, opened
 from tests.stream_peer import entry
 
 
@@ -34,8 +34,21 @@ def test_sub_batches_among_messages_are_opened():
 
 
 def test_a_sub_batch_that_cannot_be_opened_is_named_by_its_offset():
+    chunk = Chunk(7, 5, 0, 4, entry(b"a") + batch(7, b"x", 2, 10) + entry(b"b") + entry(b"c"))
     with pytest.raises(CannotOpenError, match="offset 8"):
-        Chunk(7, 3, 0, 2, entry(b"a") + batch(7, b"x", 2, 10)).messages()
+        chunk.messages()
+    refused = []
+    assert list(chunk.parts(refused.append)) == [Part(7, [b"a"], 1), Part(10, [b"b", b"c"], 2)]
+    assert ["offset 8" in str(error) for error in refused] == [True]
+
+
+def test_one_sub_batch_is_opened_at_a_time(monkeypatch):
+    made = []
+    monkeypatch.setattr("pybroker.spark.stream.chunk.opened", lambda *asked: made.append(1) or opened(*asked))
+    packed = batch(1, zlib.compress(entry(b"b") + entry(b"c"), wbits=31), 2, 10)
+    parts = Chunk(0, 4, 0, 2, packed * 2).parts()
+    assert (next(parts), len(made)) == (Part(0, [b"b", b"c"], 10), 1)
+    assert (next(parts), len(made)) == (Part(2, [b"b", b"c"], 10), 2)
 
 
 def test_a_damaged_chunk_is_refused():

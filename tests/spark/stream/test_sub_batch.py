@@ -61,3 +61,9 @@ def test_a_claim_is_bounded(monkeypatch):
     monkeypatch.setattr(sub_batch, "UNPACKED_OCTETS_MAX", 10)
     with pytest.raises(CannotOpenError, match="would become 11"):
         opened(batch(1, b"x", unpacked=11), 0)
+
+
+def test_parts_of_snappy_are_bounded_together():
+    framed = snappy_framed(*[bytes(1_000)] * 4)
+    with pytest.raises(CannotOpenError, match="more octets than it announces"):
+        opened(batch(2, framed, unpacked=3_999), 0)

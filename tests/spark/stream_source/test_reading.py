@@ -10,9 +10,12 @@ pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[sp
 from pybroker.client.errors import CallTimeout
 from pybroker.spark.options import stream_source_options
 from pybroker.spark.parse.columns import stream_schema
+from pybroker.spark.source import PybrokerSource
+from pybroker.spark.stream.chunk import Chunk
+from pybroker.spark.stream.sub_batch import CannotOpenError
 from pybroker.spark.stream_source import reading
 from pybroker.spark.stream_source.ranges import Range
-from tests.spark.stream.conftest import encoded
+from tests.spark.stream.conftest import packed_batch, publish_batch
 
 
 @pytest.fixture
@@ -65,17 +68,35 @@ def test_many_batches(read, publish, stream, monkeypatch):
 
 
 def test_sub_batches_are_opened(read, link, stream):
-    messages = [b"one", b"two", b"three"]
-    plain = b"".join(len(each).to_bytes(4) + each for each in map(encoded, messages))
-    packer = zlib.compressobj(wbits=31)
-    packed = packer.compress(plain) + packer.flush()
-    entry = bytes([0x90]) + len(messages).to_bytes(2) + len(plain).to_bytes(4) + len(packed).to_bytes(4) + packed
-    publisher = link.publisher(stream)
-    content = bytes([publisher.id]) + (1).to_bytes(4) + (1).to_bytes(8) + entry
-    publisher.open += 1
-    link.send_octets((len(content) + 4).to_bytes(4) + b"\0\2\0\1" + content)
-    publisher.settle(10.0)
+    publish_batch(link, stream, zlib.compress, b"one", b"two", b"three")
     assert read(1, 3) == [(1, b"two"), (2, b"three")]
+
+
+def test_a_sub_batch_that_cannot_be_opened_is_passed_over_if_losses_are_allowed(
+    read, link, stream, publish, given, caplog
+):
+    publish(stream, b"before")
+    publish_batch(link, stream, lambda *_, **__: b"damaged", b"one", b"two")
+    publish(stream, b"behind")
+    with pytest.raises(CannotOpenError, match="the sub-batch at offset 1 cannot be opened"):
+        read(0, 4)
+    assert read(0, 4, fail_on_data_loss=False) == [(0, b"before"), (3, b"behind")]
+    assert "the sub-batch at offset 1 cannot be opened" in caplog.text
+    strict = PybrokerSource(given | {"stream": stream})
+    reader = strict.reader(strict.schema())
+    with pytest.raises(CannotOpenError, match="set failOnDataLoss=false to go on"):
+        list(reader.read(*reader.partitions()))
+
+
+def test_a_chunk_of_large_sub_batches_becomes_several_batches(given, stream, link, publish, monkeypatch):
+    monkeypatch.setattr("pybroker.spark.stream_source.rows.BATCH_OCTETS", 1_000)
+    options = stream_source_options(given | {"stream": stream}, streaming=False)
+    batch = packed_batch(zlib.compress, bytes(1_000), b"x")
+    chunk = Chunk(0, 6, 0, 3, batch * 3)
+    monkeypatch.setattr("pybroker.spark.stream.subscription.Subscription.chunk", lambda *_: chunk)
+    range_ = Range(stream, link.ends(stream).id, 0, 0, 6)
+    monkeypatch.setattr(reading, "_begin", lambda *_: 0)
+    assert [len(each) for each in reading.read_range(stream_schema(options), options, range_)] == [2, 2, 2]
 
 
 def test_the_wait_for_messages_is_bounded(read, publish, stream, monkeypatch):

@@ -27,7 +27,8 @@ def made(monkeypatch):
         assemble = StreamAssembler.assemble
         monkeypatch.setattr(StreamAssembler, "assemble", lambda self, raw: raws.append(raw) or assemble(self, raw))
         rows = Rows(stream_schema(options) if schema is None else schema, options, Range("s", 1, 0, 11, 13))
-        rows.add(Chunk(10, 4, 1_000, 4, DATA))
+        (part,) = Chunk(10, 4, 1_000, 4, DATA).parts()
+        rows.add(part, 1_000)
         (batch,) = rows.batches()
         assert list(rows.batches()) == []
         return batch, set(raws[0].schema.names) - {"redelivered"}
