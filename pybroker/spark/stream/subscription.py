@@ -4,9 +4,12 @@ from collections import deque
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from pybroker.client.errors import CallTimeout
 from pybroker.spark.stream.errors import StreamError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pybroker.spark.stream.chunk import Chunk
     from pybroker.spark.stream.link import Link
 
@@ -43,6 +46,18 @@ class Subscription:
             self._link.give_credit(self.id, self._taken)
             self._taken = 0
         return chunk
+
+    def until(self, start: int, stop: int, timeout_s: float) -> "Iterator[Chunk]":
+        """Yield chunks from an offset on, until one ends at another one or behind it; each may take so long.
+
+        Raises CallTimeout, StreamError, ConnectionLost, OSError.
+        """
+        while start < stop:
+            chunk = self.chunk(timeout_s)
+            if chunk is None:
+                raise CallTimeout(f"message {start} of stream {self.stream!r} did not come within {timeout_s:g} s")
+            yield chunk
+            start = chunk.next
 
     def close(self) -> None:
         """Take no more chunks. Raises what `Link.call` raises."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from pybroker.client.errors import CallTimeout
 from pybroker.spark.stream_source.offset import ADVICE, DataLossError
 from pybroker.spark.stream_source.options import StreamOptions
 from pybroker.spark.stream_source.positions import EARLIEST, LATEST, Position, check_names, resolve
@@ -72,3 +73,5 @@ def read_task(schema: StructType, options: StreamOptions, partition: InputPartit
         yield from read_range(schema, options, partition.range)
     except (DataLossError, CannotOpenError) as error:
         raise type(error)(f"{error}; {ADVICE}") from error
+    except CallTimeout as error:
+        raise CallTimeout(f"{error} (pollTimeoutMs)") from error

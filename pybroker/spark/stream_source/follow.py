@@ -4,7 +4,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
@@ -22,6 +22,9 @@ from pybroker.spark.stream_source.streams import Streams
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# The least time between two looks at streams without news.
+LOOK_S: Final = 0.1
+
 _log = logging.getLogger("pybroker.spark")
 _START = Position(LATEST, {}, is_time=False)
 
@@ -34,6 +37,9 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._streams = Streams(options)
         self._frozen: dict[str, Ends] | None = None
+        self._found: dict[str, Ends] | None = None
+        self._looked = 0.0
+        self._is_idle = False
         self._triggered = time.monotonic()
         self._turn = 0
         self._reached: dict[str, int] = {}  # the last batch ends in front of these offsets
@@ -46,7 +52,7 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return where a new query begins. Raises OptionError, StreamError, ClientError, OSError."""
         options = self._options
         # Spark prepares for availableNow before it asks for this.
-        ends = self._ends()
+        ends = self._frozen if self._frozen is not None else self._look()
         check_names(options.starting, ends, "startingOffsets")
         places = {}
         for stream, there in ends.items():
@@ -67,7 +73,8 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises DataLossError, OffsetError, StreamError, ClientError, OSError.
         """
         places = decode(start)
-        ends = self._ends()
+        # A checkpoint has the offset of a broker that was there.
+        ends = self._frozen if self._frozen is not None else self._look(is_known=True)
         begins = self._begins(places, ends)
         # One that is new gets its beginning into the checkpoint first: so a replay begins there, too.
         behind = {
@@ -75,6 +82,7 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for stream, place in begins.items()
         }
         if begins == places and self._waits(sum(behind.values())):
+            self._is_idle = True
             self._reached = {name: place.next for name, place in begins.items()}
             return start
         self._triggered = time.monotonic()
@@ -84,8 +92,14 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._reached = {name: place.next + behind[name] for name, place in begins.items()}
         return encode({name: At(place.id, place.next + behind[name]) for name, place in begins.items()})
 
-    def _ends(self) -> dict[str, Ends]:
-        return self._frozen if self._frozen is not None else self._streams.ends()
+    def _look(self, *, is_known: bool = False) -> dict[str, Ends]:
+        """Return how far the streams go. While there is no news Spark asks for it a hundred times a second."""
+        if self._is_idle:
+            self._is_idle = False
+            time.sleep(max(0.0, self._looked + LOOK_S - time.monotonic()))
+        self._found = self._streams.ends(is_known=is_known)
+        self._looked = time.monotonic()
+        return self._found
 
     def _waits(self, behind: int) -> bool:
         """Tell whether a batch would be too small, and is not yet late."""
@@ -128,11 +142,14 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Note how far the streams go: later messages belong to another run. Raises as `latestOffset`."""
-        self._frozen = self._streams.ends()
+        self._frozen = self._look()
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Return how far the streams go, and how many messages there are (man/pybroker-spark.7, MONITORING)."""
-        ends = self._streams.ends()
+        """Return how far the streams go, and how many messages there are (man/pybroker-spark.7, MONITORING).
+
+        Spark asks behind each `latestOffset`: it is what was found there.
+        """
+        ends = self._look() if self._found is None else self._found
         report = encode({stream: At(there.id, there.next) for stream, there in ends.items()})
         lag = sum(max(0, there.next - self._reached.get(stream, there.first)) for stream, there in ends.items())
         return report | {"messages": sum(there.next - there.first for there in ends.values()), "lag": lag}

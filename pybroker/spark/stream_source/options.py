@@ -61,6 +61,7 @@ COMMON: Final[dict[str, Callable[[str], Any]]] = {
     "filterHeader": text,
     "matchUnfiltered": boolean,
     "pollTimeoutMs": milliseconds,
+    "reconnectTimeoutMs": milliseconds,
 }
 STREAMING: Final[dict[str, Callable[[str], Any]]] = {
     "maxOffsetsPerTrigger": _many,
@@ -100,6 +101,7 @@ class StreamOptions:
     min_partitions: int = 1
     fail_on_data_loss: bool = True
     poll_timeout_s: float = 120.0
+    reconnect_timeout_s: float = 60.0
     max_offsets_per_trigger: int | None = None
     min_offsets_per_trigger: int = 1
     trigger_delay_max_s: float = 900.0
@@ -137,6 +139,7 @@ def stream_options_of(values: Mapping[str, Any], client: Options, defaults: Mapp
         min_partitions=values.get("minPartitions", 1),
         fail_on_data_loss=values.get("failOnDataLoss", True),
         poll_timeout_s=values.get("pollTimeoutMs", 120.0),
+        reconnect_timeout_s=values.get("reconnectTimeoutMs", 60.0),
         max_offsets_per_trigger=values.get("maxOffsetsPerTrigger"),
         min_offsets_per_trigger=values.get("minOffsetsPerTrigger", 1),
         trigger_delay_max_s=values.get("maxTriggerDelay", 900.0),

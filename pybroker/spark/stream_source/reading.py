@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from pybroker.client.errors import CallTimeout, ClientError
+from pybroker.client.errors import ClientError
 from pybroker.spark.stream.errors import StreamError
 from pybroker.spark.stream.link import CREDIT, Link
 from pybroker.spark.stream.places import at
 from pybroker.spark.stream.sub_batch import CannotOpenError
 from pybroker.spark.stream_source.offset import DataLossError
+from pybroker.spark.stream_source.patience import Patience
 from pybroker.spark.stream_source.ranges import Range
 from pybroker.spark.stream_source.rows import Rows
 from pybroker.spark.stream_source.streams import link_to
@@ -40,23 +41,31 @@ def read_range(schema: "StructType", options: "StreamOptions", given: Range) -> 
     """Yield the messages of a range.
 
     Raises, unless the options allow it, DataLossError if some are gone, and CannotOpenError; CallTimeout if the next
-    ones do not come within pollTimeoutMs; UnknownFilterValueError, StreamError, ClientError, OSError.
+    ones do not come within pollTimeoutMs; UnknownFilterValueError; ClientError, OSError if the broker is away for
+    reconnectTimeoutMs.
     """
-    try:
-        link, key = _link(options, given.stream)
-    except DataLossError as error:
-        if options.fail_on_data_loss:
-            raise
-        _log.warning("%s; failOnDataLoss=false: the query goes on", error)
+    rows = Rows(schema, options, given)
+    patience = Patience(options.reconnect_timeout_s)
+    while rows.next < given.stop:
+        try:
+            yield from _read(options, given, rows, patience)
+        except (ClientError, OSError) as error:
+            patience.bear(error)
+    yield from rows.batches()
+
+
+def _read(options: "StreamOptions", given: Range, rows: Rows, patience: Patience) -> Iterator[pa.RecordBatch]:
+    """Yield messages by one connection, up to the end of the range: else it raises, and may be called again."""
+    link, key = _link(options, given.stream)
+    if link is None:
+        rows.next = given.stop
         return
     is_whole = False
     try:
         # A chunk may begin before the range, or before the stream does.
-        left = given._replace(start=_begin(link, options, given))
-        if left.start < left.stop:
-            rows = Rows(schema, options, left)
-            yield from _read(link, options, left, rows)
-            yield from rows.batches()
+        rows.next = _begin(link, options, given._replace(start=rows.next))
+        if rows.next < given.stop:
+            yield from _read_chunks(link, options, given, rows, patience)
         is_whole = True
     finally:
         if is_whole:
@@ -65,23 +74,22 @@ def read_range(schema: "StructType", options: "StreamOptions", given: Range) -> 
             link.close()
 
 
-def _read(link: Link, options: "StreamOptions", given: Range, rows: Rows) -> Iterator[pa.RecordBatch]:
-    expected = given.start
+def _read_chunks(
+    link: Link, options: "StreamOptions", given: Range, rows: Rows, patience: Patience
+) -> Iterator[pa.RecordBatch]:
     properties = {}
     if link.tells_passed:
         properties = {UNTIL: str(given.stop)} | ({} if options.filter is None else options.filter.properties)
-    with link.subscribe(given.stream, at(expected), CREDIT, **properties) as subscription:
-        while expected < given.stop:
-            chunk = subscription.chunk(options.poll_timeout_s)
-            if chunk is None:
-                raise CallTimeout(_late(given, expected, options))
-            if chunk.first > expected:
-                _pass_over(link, options, given, expected, chunk.first)
+    with link.subscribe(given.stream, at(rows.next), CREDIT, **properties) as subscription:
+        for chunk in subscription.until(rows.next, given.stop, options.poll_timeout_s):
+            patience.restore()
+            if chunk.first > rows.next:
+                _pass_over(link, options, given, rows.next, chunk.first)
             for part in chunk.parts(partial(_refuse, options)):
                 rows.add(part, chunk.timestamp_ms)
                 if rows.is_full:
                     yield from rows.batches()
-            expected = chunk.next
+            rows.next = chunk.next
 
 
 def _refuse(options: "StreamOptions", error: CannotOpenError) -> None:
@@ -123,12 +131,8 @@ def lost(stream: str, first: int, stop: int) -> str:
     return f"stream {stream!r} lost messages {first} to {stop - 1} before they were read, by retention or damage"
 
 
-def _late(given: Range, expected: int, options: "StreamOptions") -> str:
-    text = f"message {expected} of stream {given.stream!r} did not come within {options.poll_timeout_s:g} s"
-    return f"{text} (pollTimeoutMs)"
-
-
-def _link(options: "StreamOptions", stream: str) -> tuple[Link, tuple[bytes, str]]:
+def _link(options: "StreamOptions", stream: str) -> tuple[Link | None, tuple[bytes, str]]:
+    """Return a connection, None if the stream is not there any more, which is allowed."""
     key = pickle.dumps(options.client), stream
     found = _kept.pop(key, None)
     if found is not None:
@@ -146,7 +150,8 @@ def _link(options: "StreamOptions", stream: str) -> tuple[Link, tuple[bytes, str
         return link_to(options, stream), key
     except StreamError as error:
         if error.code == Code.STREAM_DOES_NOT_EXIST:
-            raise DataLossError(f"stream {stream!r} was deleted before it was read") from error
+            _lose(options, f"stream {stream!r} was deleted before it was read")
+            return None, key
         raise
 
 

@@ -30,13 +30,14 @@ _NEVER_REDELIVERED: Final = pa.scalar(False, pa.bool_())
 
 
 class Rows:
-    """Of one range: `add` gives what lies in it, `batches` what was added since."""
+    """Of one range: `add` gives what lies in it, `batches` what was added since. `next` is the offset to go on with."""
 
     def __init__(self, schema: "StructType", options: "StreamOptions", given: "Range") -> None:
         self._assembler = StreamAssembler(schema, options)
         self._wanted = _needed(schema.names)
         self._filter = options.filter
         self._range = given
+        self.next = given.start
         self._messages: list[bytes] = []
         self._offsets = array("q")
         self._times = array("q")
@@ -45,7 +46,7 @@ class Rows:
     def add(self, part: "Part", timestamp_ms: int) -> None:
         """Take the messages of a part of a chunk that are in the range; the time is the chunk's."""
         messages = part.messages
-        begin, stop = max(part.first, self._range.start), min(part.first + len(messages), self._range.stop)
+        begin, stop = max(part.first, self.next), min(part.first + len(messages), self._range.stop)
         if begin >= stop:
             return
         if stop - begin < len(messages):
@@ -54,6 +55,7 @@ class Rows:
         self._offsets.extend(range(begin, stop))
         self._times.extend([timestamp_ms * _MICROSECONDS] * (stop - begin))
         self._octets += part.octets
+        self.next = stop
 
     @property
     def is_full(self) -> bool:

@@ -4,18 +4,21 @@ import base64
 import json
 import re
 import ssl
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from typing import Any, Final
 
-from pybroker.client.errors import ClientError
+from pybroker.client.errors import ClientError, ConnectFailed
 from pybroker.spark.stream.link import Link, open_link
 from pybroker.spark.stream.places import Ends
 from pybroker.spark.stream_source.options import StreamOptions
+from pybroker.spark.stream_source.patience import Patience
 from pybroker.spark.values import OptionError
 
 MANAGEMENT_PORT: Final = 15672
+LIST_KEPT_S: Final = 5.0
 _LIST_S: Final = 30.0
 # In the name of a partition, behind that of its super stream.
 _PARTITION: Final = re.compile("0|[1-9][0-9]{0,8}")
@@ -28,6 +31,9 @@ class Streams:
         self._options = options
         self._link: Link | None = None
         self._numbers: dict[str, int] = {}
+        self._was_there = False
+        self._listed: tuple[str, ...] = ()
+        self._listed_at = 0.0
 
     def link(self) -> Link:
         """Return the connection, made where there is none."""
@@ -37,31 +43,42 @@ class Streams:
 
     def close(self) -> None:
         """Close the connection; the next look makes another one."""
+        self._listed = ()
         if self._link is not None:
             link, self._link = self._link, None
             link.close()
 
-    def ends(self) -> dict[str, Ends]:
+    def ends(self, *, is_known: bool = False) -> dict[str, Ends]:
         """Return how far each of the streams goes, in the order of their partitions.
 
-        A connection that has ended since the last look is made again, once.
+        A broker that has gone is waited for, up to reconnectTimeoutMs; one that has never answered is not, unless it is
+        known to be at its address.
         """
+        patience = Patience(self._options.reconnect_timeout_s)
         if self._link is not None:
             try:
                 return self._ends()
             except (ClientError, OSError):
                 self.close()
-        try:
-            return self._ends()
-        except BaseException:
-            self.close()
-            raise
+        while True:
+            try:
+                return self._ends()
+            except (ClientError, OSError) as error:
+                self.close()
+                if not (self._was_there or is_known):
+                    raise
+                patience.bear(error)
+            except BaseException:
+                self.close()
+                raise
 
     def _ends(self) -> dict[str, Ends]:
         link = self.link()
         names = self._names(link)
         self._numbers = {name: self._own_number(name, place) for place, name in enumerate(names)}
-        return {name: link.ends(name) for name in names}
+        found = {name: link.ends(name) for name in names}
+        self._was_there = True
+        return found
 
     def number(self, stream: str) -> int:
         """Return the number of a partition: that in its name, also if it is not read any more; else its place, or 0."""
@@ -69,7 +86,7 @@ class Streams:
         if own >= 0:
             return own
         if not self._numbers:
-            self.ends()
+            self.ends(is_known=True)
         return self._numbers.get(stream, 0)
 
     def _own_number(self, stream: str, place: int) -> int:
@@ -85,7 +102,10 @@ class Streams:
             return (options.stream,)
         if options.super_stream:
             return link.partitions(options.super_stream)
-        return _listed(options)
+        # The list costs the broker a check of the password, which is slow on purpose.
+        if not self._listed or time.monotonic() > self._listed_at + LIST_KEPT_S:
+            self._listed, self._listed_at = _listed(options), time.monotonic()
+        return self._listed
 
     def store_offset(self, stream: str, offset: int) -> None:
         """Keep the offset of the last message that was read, for people to see."""
@@ -124,6 +144,9 @@ def _queues(options: StreamOptions) -> list[dict[str, Any]]:
     try:
         with urllib.request.urlopen(request, timeout=_LIST_S, context=context) as answer:  # noqa: S310
             listed: list[dict[str, Any]] = json.load(answer)
-    except (urllib.error.URLError, ValueError) as error:
-        raise ClientError(f"streamPattern: {base} does not list the streams: {error}") from error
+    except (OSError, ValueError) as error:
+        text = f"streamPattern: {base} does not list the streams: {error}"
+        # One that nobody listens at may be there in a moment.
+        is_refused = isinstance(error, urllib.error.HTTPError | ValueError)
+        raise ClientError(text) if is_refused else ConnectFailed(text) from error
     return listed

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,7 +11,9 @@ pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[sp
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from pybroker.spark.source import PybrokerSource
+from pybroker.spark.stream_source import follow
 from pybroker.spark.stream_source.offset import DataLossError
+from pybroker.spark.stream_source.streams import Streams
 from pybroker.wire.stream import commands
 from tests.faults.control import ask
 from tests.spark.stream_source.conftest import rows, skip_unless_ours
@@ -164,6 +167,23 @@ def test_the_report_tells_how_far_the_stream_goes(reader, stream, publish):
     again = reader(stream=stream)
     again.partitions(end, end)
     assert again.reportLatestOffset()["lag"] == 1
+
+
+def test_streams_without_news_are_looked_at_seldom_and_once_for_each_trigger(reader, stream, publish, monkeypatch):
+    one = reader(stream=stream)
+    start = one.initialOffset()
+    looks, pauses = [], []
+    ends = Streams.ends
+    monkeypatch.setattr(Streams, "ends", lambda self, **given: looks.append(1) or ends(self, **given))
+    monkeypatch.setattr(follow, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=pauses.append))
+    for _ in range(3):
+        assert one.latestOffset(start, ALL) == start
+        assert one.reportLatestOffset()["streams"] == start["streams"]
+    assert (len(looks), pauses) == (3, [follow.LOOK_S] * 2)
+    publish(stream, b"a")
+    end = one.latestOffset(start, ALL)
+    one.latestOffset(end, ALL)
+    assert (len(looks), pauses) == (5, [follow.LOOK_S] * 3)
 
 
 def test_commits_are_kept_under_the_name_of_the_consumer(reader, stream, publish, link):

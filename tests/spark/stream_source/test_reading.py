@@ -7,15 +7,18 @@ import pytest
 
 pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[spark]'")
 
-from pybroker.client.errors import CallTimeout
+from pybroker.client.errors import CallTimeout, ConnectionLost
 from pybroker.spark.options import stream_source_options
 from pybroker.spark.parse.columns import stream_schema
 from pybroker.spark.source import PybrokerSource
 from pybroker.spark.stream.chunk import Chunk
+from pybroker.spark.stream.places import Ends
 from pybroker.spark.stream.sub_batch import CannotOpenError
-from pybroker.spark.stream_source import reading
+from pybroker.spark.stream.subscription import Subscription
+from pybroker.spark.stream_source import patience, reading
+from pybroker.spark.stream_source.offset import DataLossError
 from pybroker.spark.stream_source.ranges import Range
-from tests.spark.stream.conftest import packed_batch, publish_batch
+from tests.spark.stream.conftest import encoded, packed_batch, publish_batch
 
 
 @pytest.fixture
@@ -97,6 +100,69 @@ def test_a_chunk_of_large_sub_batches_becomes_several_batches(given, stream, lin
     range_ = Range(stream, link.ends(stream).id, 0, 0, 6)
     monkeypatch.setattr(reading, "_begin", lambda *_: 0)
     assert [len(each) for each in reading.read_range(stream_schema(options), options, range_)] == [2, 2, 2]
+
+
+def test_a_connection_that_is_lost_is_made_again_and_each_message_comes_once(read, publish, stream, monkeypatch):
+    monkeypatch.setattr(patience, "RETRY_S", 0.0)
+    bodies = [b"%d" % number for number in range(40)]
+    for body in bodies:
+        publish(stream, body)
+    take, taken = Subscription.chunk, []
+
+    def lose_some(self, timeout_s):
+        taken.append(1)
+        if len(taken) in (2, 4, 5):
+            raise ConnectionLost("gone")
+        return take(self, timeout_s)
+
+    monkeypatch.setattr(Subscription, "chunk", lose_some)
+    assert read(1, 40) == list(enumerate(bodies))[1:]
+    assert len(taken) > 5
+    taken.clear()
+    with pytest.raises(ConnectionLost, match="gone"):
+        read(0, 40, reconnect_timeout_s=0.0)
+
+
+class Gap:
+    """A link to a stream of which message 3 comes, although message 1 was asked for."""
+
+    tells_passed = False
+
+    def __init__(self, id_, first):
+        self.known = [Ends(id_, 0, 9), Ends(id_, first, 9)]
+
+    def ends(self, _):
+        return self.known.pop(0)
+
+    def subscribe(self, stream, *_, **__):
+        subscription = Subscription(self, 0, stream, 100)
+        subscription.deliver(Chunk(3, 1, 0, 1, (9).to_bytes(4) + encoded(b"x")))
+        return subscription
+
+    def unsubscribe(self, _):
+        pass
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize(("id_", "first", "is_lost"), [(7, 0, True), (0, 0, False), (0, 3, True)])
+def test_offsets_that_do_not_come(monkeypatch, id_, first, is_lost):
+    """RabbitMQ takes offsets for itself: those are lost only if the stream begins behind them."""
+    monkeypatch.setattr(reading, "_link", lambda *_: (Gap(id_, first), None))
+    monkeypatch.setattr(reading, "_keep", lambda *_: None)
+
+    def found(strict):
+        options = stream_source_options({"stream": "s", "failOnDataLoss": strict}, streaming=False)
+        batches = reading.read_range(stream_schema(options), options, Range("s", id_, 0, 1, 4))
+        return [row["offset"] for batch in batches for row in batch.to_pylist()]
+
+    assert found("false") == [3]
+    if is_lost:
+        with pytest.raises(DataLossError, match="lost messages 1 to 2"):
+            found("true")
+    else:
+        assert found("true") == [3]
 
 
 def test_the_wait_for_messages_is_bounded(read, publish, stream, monkeypatch):

@@ -10,6 +10,8 @@ pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[sp
 
 from pybroker.client.errors import ClientError
 from pybroker.spark.options import stream_source_options
+from pybroker.spark.stream.link import Link
+from pybroker.spark.stream_source import patience
 from pybroker.spark.stream_source.streams import Streams
 from pybroker.spark.values import OptionError
 
@@ -73,6 +75,43 @@ def test_a_connection_that_ended_is_made_again(streams, stream):
     assert one.ends() == before
 
 
+@pytest.fixture
+def gone(monkeypatch):
+    """Let so many connections fail."""
+    monkeypatch.setattr(patience, "RETRY_S", 0.0)
+    left = [0]
+
+    def connect(options):
+        left[0] -= 1
+        if left[0] >= 0:
+            raise ConnectionRefusedError
+        return Link(options)
+
+    monkeypatch.setattr("pybroker.spark.stream_source.streams.Link", connect)
+    return left
+
+
+def test_a_broker_that_restarts_is_waited_for(streams, stream, gone):
+    one = streams(stream=stream)
+    before = one.ends()
+    one.link()._frames.close()
+    gone[0] = 3
+    assert one.ends() == before
+    one.link()._frames.close()
+    gone[0] = 3
+    short = streams(stream=stream, reconnectTimeoutMs="0")
+    with pytest.raises(ConnectionRefusedError):
+        short.ends(is_known=True)
+
+
+def test_a_broker_that_was_never_there_is_not_waited_for(streams, stream, gone):
+    gone[0] = 1
+    with pytest.raises(ConnectionRefusedError):
+        streams(stream=stream).ends()
+    gone[0] = 1
+    assert streams(stream=stream).ends(is_known=True)
+
+
 def test_a_pattern_is_answered_by_the_list_of_queues(streams, stream, channel, api):
     api.queues = [
         {"name": stream, "type": "stream"},
@@ -80,7 +119,10 @@ def test_a_pattern_is_answered_by_the_list_of_queues(streams, stream, channel, a
         {"name": "other", "type": "stream"},
     ]
     address = f"http://127.0.0.1:{api.server_port}/"
-    assert list(streams(streamPattern=f"{stream}.*", managementUri=address).ends()) == [stream]
+    one = streams(streamPattern=f"{stream}.*", managementUri=address)
+    assert list(one.ends()) == [stream]
+    # Each time costs the broker a check of the password.
+    assert list(one.ends()) == [stream]
     assert api.asked == [("/api/queues/%2F?columns=name,type", "Basic Z3Vlc3Q6Z3Vlc3Q=")]
     with pytest.raises(OptionError, match="matches no stream: 'x'"):
         streams(streamPattern="x", managementUri=address).ends()
