@@ -181,10 +181,8 @@ class Link:
             # A message that came in between is not behind the end, but the first.
             stats = self.stats(stream)
             if stats["committed_offset"] < 0:
-                return Ends(stats["pybroker.stream_id"], next_offset, next_offset, stats.get("pybroker.octets"))
-        number, octets = stats["pybroker.stream_id"], stats.get("pybroker.octets")
-        first, last = stats["first_chunk_id"], stats["committed_offset"]
-        return Ends(number, first, last + 1, octets, stats.get("pybroker.first_timestamp"))
+                return Ends(stats["pybroker.stream_id"], next_offset, next_offset)
+        return Ends(stats["pybroker.stream_id"], stats["first_chunk_id"], stats["committed_offset"] + 1)
 
     def resolve(self, stream: str, begin: Offset) -> int:
         """Return the offset of a place, which is that of the next message if there is none yet. Raises StreamError."""

@@ -15,16 +15,11 @@ _U16, _U32 = map(Struct, (">H", ">L"))
 
 
 class Ends(NamedTuple):
-    """How far a stream goes: `next` is behind its last message, equal to `first` without any. RabbitMQ tells no id: 0.
-
-    `octets` and `first_ms`, the time of the oldest message, are None where the broker does not tell.
-    """
+    """How far a stream goes: `next` is behind its last message, equal to `first` without any. RabbitMQ has no id: 0."""
 
     id: int
     first: int
     next: int
-    octets: int | None = None
-    first_ms: int | None = None
 
 
 class Place(NamedTuple):

@@ -2,14 +2,13 @@
 
 from array import array
 from itertools import chain, compress, repeat
-from operator import sub
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from pybroker.spark.parse.columns import StreamAssembler, StreamFacts
 from pybroker.spark.parse.raw import BATCH_OCTETS, BATCH_ROWS
-from pybroker.wire.amqp10.to_content import parts_of
+from pybroker.spark.stream.contents import contents_of, each_front, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,12 +16,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from pybroker.spark.stream.chunk import Part
+    from pybroker.spark.stream.contents import Group
     from pybroker.spark.stream_source.options import StreamOptions
     from pybroker.spark.stream_source.ranges import Range
-    from pybroker.wire.amqp10.front import Front, Origin
-
-    # Neighbours that are alike in front of their bodies, and how many they are.
-    Group = tuple[Front, int]
+    from pybroker.wire.amqp10.front import Origin
 
 _MICROSECONDS: Final = 1_000
 _ROUTE: Final = frozenset({"routing_key", "exchange"})
@@ -72,8 +69,7 @@ class Rows:
         messages, self._messages, self._octets = self._messages, [], 0
         offsets, times = self._offsets, self._times
         self._offsets, self._times = array("q"), array("q")
-        bodies, fronts = parts_of(messages)
-        groups = _groups(fronts, len(bodies))
+        bodies, groups = contents_of(messages)
         if self._filter is not None:
             passing = self._passing(groups, offsets)
             kept = list(chain.from_iterable(map(repeat, passing, [alike for _, alike in groups])))
@@ -101,12 +97,6 @@ def _needed(names: "Iterable[str]") -> frozenset[str]:
     return frozenset("properties" if name in made_of_properties else name for name in names)
 
 
-def _groups(fronts: "list[tuple[int, Front]]", count: int) -> "list[Group]":
-    """Return the fronts of so many messages, and how many neighbours have each."""
-    begins = [begin for begin, _ in fronts]
-    return list(zip([front for _, front in fronts], map(sub, [*begins[1:], count], begins), strict=True))
-
-
 def _raw(bodies: list[bytes], groups: "list[Group]", stream: str, wanted: frozenset[str]) -> pa.RecordBatch:
     """Return raw messages, without columns that nobody wants; one that costs little is always there."""
     count = len(bodies)
@@ -116,8 +106,7 @@ def _raw(bodies: list[bytes], groups: "list[Group]", stream: str, wanted: frozen
     if not _ROUTE.isdisjoint(wanted):
         columns |= _route(groups, count, stream)
     if "properties" in wanted:
-        octets = chain.from_iterable(repeat(front.properties, alike) for front, alike in groups)
-        columns["properties"] = pa.array(list(octets), pa.binary())
+        columns["properties"] = pa.array([front.properties for front in each_front(groups)], pa.binary())
     return pa.RecordBatch.from_pydict(columns)
 
 
@@ -126,8 +115,7 @@ def _route(groups: "list[Group]", count: int, stream: str) -> dict[str, pa.Array
     routes = array("i")
     for front, alike in groups:
         routes.extend(repeat(known.setdefault(front.origin, len(known)), alike))
-    # Clients of the stream protocol name none: theirs were published to the queue of this name.
-    keys = pa.array([stream if origin.routing_key is None else origin.routing_key for origin in known], pa.string())
+    keys = pa.array([key_of(origin, stream) for origin in known], pa.string())
     exchanges = pa.array([origin.exchange or "" for origin in known], pa.string())
     if len(known) == 1:
         return {"routing_key": pa.repeat(keys[0], count), "exchange": pa.repeat(exchanges[0], count)}

@@ -9,7 +9,7 @@ from pybroker.client.errors import AuthenticationFailed, ClientError, Connection
 from pybroker.client.options import Tls
 from pybroker.spark.stream.errors import StreamError
 from pybroker.spark.stream.link import Link, open_link, stream_options
-from pybroker.spark.stream.places import FIRST, LAST, NEXT, Ends, at, since
+from pybroker.spark.stream.places import FIRST, LAST, NEXT, at, since
 from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import Code, Key
 from pybroker.wire.stream.fields import texts_octets
@@ -43,7 +43,6 @@ def test_the_ends_of_a_stream_are_told(link, stream, publish):
     publish(b"a", b"b", b"c")
     ends = link.ends(stream)
     assert ends[1:3] == (0, 3)
-    assert Ends(1, 0, 0).octets is None
 
 
 def test_a_message_that_comes_while_the_end_is_asked_for_is_not_behind_it(link, options, stream, monkeypatch):
