@@ -14,7 +14,7 @@ import pytest
 
 from pybroker.spark.pipeline import remote
 from pybroker.spark.pipeline.failure import FailureError
-from tests.spark.conftest import CONFIG, spark_environment
+from tests.spark.conftest import spark_environment
 from tests.spark.pipeline.day import START, Day
 
 NEEDS = [
@@ -109,25 +109,23 @@ def test_a_folder_that_is_shared_is_left_as_it_was(tmp_path):
     assert not list((tmp_path / "new").iterdir())
 
 
-def run(*words):
-    """Run the program with a Connect server that Spark starts for it; return its answer."""
-    lacking = remote.missing_packages()
-    if lacking:
-        pytest.skip(f"Spark Connect needs {', '.join(lacking)}: pip install 'pyspark[connect]'")
-    settings = [word for name, value in CONFIG.items() for word in ("--conf", f"{name}={value}")]
-    submit = " ".join([*(f'"{word}"' if " " in word else word for word in settings), "pyspark-shell"])
-    environment = {"SPARK_REMOTE": "local[2]", "PYSPARK_SUBMIT_ARGS": submit}
-    command = [sys.executable, "-m", "pybroker.spark.pipeline", "--tell", *words]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=280, check=False, env=spark_environment() | environment
-    )
-    assert done.returncode == 0, done.stdout + done.stderr[-6_000:]
-    return json.loads(done.stdout.splitlines()[-1])
+@pytest.fixture
+def run(connect_environment):
+    """Return what runs the program with a Connect server that Spark starts for it; it returns its answer."""
+
+    def run(*words):
+        command = [sys.executable, "-m", "pybroker.spark.pipeline", "--tell", *words]
+        environ = spark_environment() | connect_environment
+        done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environ)
+        assert done.returncode == 0, done.stdout + done.stderr[-6_000:]
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_all_jobs_run_through_a_connect_server(spark_is_possible, tmp_path):
+def test_all_jobs_run_through_a_connect_server(run, tmp_path):
     day = Day(tmp_path / "telemetry", 3, 60, 60).write()
     words = ["--warehouse", str(tmp_path / "w"), "--telemetry", str(day.folder)]
     answer = run("run", "all", *words, "--since", START.isoformat(), "--until", day.until.isoformat())
@@ -135,13 +133,24 @@ def test_all_jobs_run_through_a_connect_server(spark_is_possible, tmp_path):
     blocked = json.loads((tmp_path / "w/_reports/blocked.json").read_text())
     assert "shop-7" in {cell for row in blocked["rows"] for cell in row}
     assert {path.stem for path in (tmp_path / "w/_reports").iterdir()} == {
-        *("backlog", "blocked", "alarms", "capacity", "unroutable", "consumers"),
+        *(
+            "accounting",
+            "alarms",
+            "backlog",
+            "blocked",
+            "capacity",
+            "consumers",
+            "forecast",
+            "slo",
+            "trends",
+            "unroutable",
+        ),
     }
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_queue_is_exported_through_a_connect_server(spark_is_possible, broker, channel, queue, tmp_path):
+def test_a_queue_is_exported_through_a_connect_server(run, broker, channel, queue, tmp_path):
     for n in range(5):
         channel.publish_and_wait("", queue, b"%d" % n)
     words = ["--queue", queue, "--to", str(tmp_path / "out"), "--host", broker.host, "--port", str(broker.port)]
