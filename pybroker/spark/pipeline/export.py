@@ -21,6 +21,8 @@ PORTION: Final = "20000"
 LOOK_S: Final = 5
 # How Spark says that it found no connector where its Python runs.
 ABSENT: Final = ("DATA_SOURCE_NOT_FOUND", "No module named 'pybroker'")
+# How Java says that a jar was made for other ones.
+FOREIGN: Final = ("IncompatibleClassChangeError", "NoSuchMethodError", "NoClassDefFoundError", "AbstractMethodError")
 
 
 def export(given: argparse.Namespace) -> dict[str, Any]:
@@ -71,7 +73,8 @@ def follow(
     spark: "SparkSession", options: dict[str, str], kind: str, to: str, checkpoint: Path, *, available_now: bool
 ) -> int:
     """Write what comes to a folder, or a table, of a format; return how many rows that were. Raises FailureError."""
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - takes a moment
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - takes a moment
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - likewise
 
     if package.is_submitted():
         register(spark)
@@ -80,10 +83,15 @@ def follow(
         writer = frame.writeStream.format(kind).option("checkpointLocation", str(checkpoint))
         writer = writer.trigger(availableNow=True) if available_now else writer
         rows = _watch(writer.toTable(to) if kind == "iceberg" else writer.start(to))
-    except PySparkException as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
+    except (PySparkException, Py4JError) as error:
+        text = str(error)
+        lines = [line for line in text.splitlines() if line.strip()]
         why = next((line for line in reversed(lines) if "Error: " in line), lines[0] if lines else "no reason given")
-        if any(sign in str(error) for sign in ABSENT):
+        if f"data source: {kind}" in text:
+            why = f"Spark has no jar of {kind}: name it in spark.jars.packages"
+        elif any(sign in text for sign in FOREIGN):
+            why = f"the jars of {kind} are for another version of Spark: {why.strip().lstrip(': ')}"
+        elif any(sign in text for sign in ABSENT):
             why = "pybroker is not installed in the Python that Spark runs: pip install 'pybroker[spark]'"
             raise FailureError(f"the export failed: {why}", UNAVAILABLE) from error
         raise FailureError(f"the export failed: {why.strip()}") from error

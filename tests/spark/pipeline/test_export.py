@@ -45,6 +45,35 @@ def test_a_spark_without_the_connector_is_told_with_69(tmp_path, sign):
     assert caught.value.code == 69
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta. Make sure the provider name is correct",
+            "Spark has no jar of delta: name it in spark.jars.packages",
+        ),
+        (
+            "An error occurred while calling o1.start.\n: java.lang.NoSuchMethodError: 'void a.b()'\n\tat a.C.d(C)",
+            "the jars of delta are for another version of Spark: java.lang.NoSuchMethodError: 'void a.b()'",
+        ),
+    ],
+)
+def test_jars_that_lack_or_do_not_fit_are_told_of(tmp_path, text, told):
+    pytest.importorskip("pyspark")
+    from py4j.protocol import Py4JError
+
+    def start(_):
+        raise Py4JError(text)
+
+    spark = SimpleNamespace()
+    spark.readStream = spark.writeStream = spark
+    spark.format = spark.options = spark.option = spark.load = spark.trigger = lambda *_, **__: spark
+    spark.start = start
+    with pytest.raises(FailureError) as caught:
+        export.follow(spark, {}, "delta", "to", tmp_path, available_now=True)
+    assert caught.value.text == f"the export failed: {told}"
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_what_is_in_a_queue_is_in_the_folder_and_once(spark, broker, channel, queue, tmp_path):
