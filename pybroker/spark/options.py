@@ -23,13 +23,13 @@ KAFKA_WORDS: Final = {
     "groupId": "consumerName",
     "kafka.group.id": "consumerName",
 }
-# Spark's own, handed on to sources and sinks; and what they begin with.
 # How often a row may be in its stream: at least once; once, by an id of each row; once, by one of each task.
 OFF: Final = "off"
 ROWS: Final = "rows"
 TASK: Final = "task"
 _SEQUENCE_MAX: Final = (1 << 31) - 1
 _PUBLISHER_OCTETS_MAX: Final = 200
+# Spark's own, handed on to sources and sinks; and what they begin with.
 _SPARKS: Final = frozenset({"checkpointlocation", "queryname", "outputmode", "path", "paths", "mergeschema", "owner"})
 _SPARKS_PREFIXES: Final = ("__", "spark.", "asyncprogresstracking", "_asyncprogresstracking")
 
@@ -135,7 +135,7 @@ class SinkOptions:
 
 def asks_for_streaming(given: Mapping[str, str]) -> bool:
     """Tell whether an option is there that only readStream has: a schema is asked for before Spark says which it is."""
-    return _has_any(given, _STREAMING) or _has_any(given, streams.STREAMING)
+    return _has_any(given, streams.STREAMING if asks_for_streams(given) else _STREAMING)
 
 
 def asks_for_streams(given: Mapping[str, str]) -> bool:

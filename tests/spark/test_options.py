@@ -179,6 +179,8 @@ def test_the_options_tell_whether_a_schema_is_a_streams():
     assert asks_for_streaming({"SPOOLLOCATION": "/x"})
     assert not asks_for_streaming({"queue": "q"})
     assert asks_for_streaming({"stream": "s", "maxoffsetspertrigger": "1"})
+    assert asks_for_streaming({"queue": "q", "reconnectTimeoutMs": "1"})
+    assert not asks_for_streaming({"stream": "s", "reconnectTimeoutMs": "1"})
     assert asks_for_streams({"SUPERSTREAM": "s"})
     assert not asks_for_streams({"queue": "q"})
 
@@ -207,6 +209,7 @@ def test_a_sink_of_streams_knows_where_rows_go():
         ({"stream": "s", "routingKey": "k"}, "routingKey and stream exclude each other"),
         ({"stream": "s", "exactlyOnce": "task", "mandatory": "false"}, "mandatory is false, and exactlyOnce"),
         ({"stream": "s", "publisherName": "p"}, "publisherName is for exactlyOnce=rows or exactlyOnce=task"),
+        ({"exchange": "e", "streamPort": "5999"}, "streamPort is for streams"),
         ({"stream": "s", "exactlyOnce": "rows", "publisherName": "p"}, "publisherName and publisherSequence belong"),
         (
             {"stream": "s", "exactlyOnce": "rows", "publisherName": "p" * 201, "publisherSequence": "1"},

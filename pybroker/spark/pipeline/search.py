@@ -6,7 +6,7 @@ A stream that taps an exchange keeps what was published there: the search shows 
 import argparse
 import base64
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -16,15 +16,16 @@ from pybroker.errors import AmqpError
 from pybroker.spark.parse.headers import header_maps
 from pybroker.spark.pipeline.failure import UNAVAILABLE, USAGE, FailureError
 from pybroker.spark.pipeline.stream_export import stream_options
-from pybroker.spark.stream.link import Link
+from pybroker.spark.stream.contents import contents_of, key_of
 from pybroker.spark.stream.places import Ends, at, since
+from pybroker.spark.stream.sub_batch import CannotOpenError
+from pybroker.spark.stream_source.patience import Patience
 from pybroker.spark.stream_source.streams import Streams, link_to
-from pybroker.wire.amqp10.to_content import parts_of
 from pybroker.wire.properties import Properties, decode_properties
 from pybroker.wire.stream.entries import split
 
 if TYPE_CHECKING:
-    from pybroker.spark.stream.chunk import Chunk
+    from pybroker.spark.stream.chunk import Chunk, Part
     from pybroker.spark.stream_source.options import StreamOptions
     from pybroker.wire.amqp10.front import Front
 
@@ -88,10 +89,11 @@ def search(given: argparse.Namespace, begin: datetime | None, end: datetime | No
     options = stream_options(given)
     found: list[dict[str, Any]] = []
     searched: Counter[str] = Counter()
+    refused: list[CannotOpenError] = []
     streams = Streams(options)
     try:
         for stream, ends in streams.ends().items():
-            for message in _matching(options, stream, ends, wanted, searched):
+            for message in _matching(options, stream, ends, wanted, searched, refused.append):
                 found.append(message)
                 if len(found) > given.limit:
                     break
@@ -104,11 +106,13 @@ def search(given: argparse.Namespace, begin: datetime | None, end: datetime | No
     more, found = len(found) > given.limit, found[: given.limit]
     text = f"{len(found)} of {searched.total()} messages match"
     text += f"; there are more: raise --limit above {given.limit}" if more else ""
+    text += f"; {len(refused)} sub-batches were passed over: {refused[0]}" if refused else ""
     lines = [_line(message) for message in found]
     return {
         "result": "ok",
         "messages": found,
         "searched": searched.total(),
+        "passed_over": len(refused),
         "more": more,
         "message": "\n".join([*lines, text]),
     }
@@ -131,45 +135,56 @@ def _wanted(given: argparse.Namespace, since_ms: int, until_ms: int | None) -> W
 
 
 def _matching(
-    options: "StreamOptions", stream: str, ends: Ends, wanted: Wanted, searched: Counter[str]
+    options: "StreamOptions",
+    stream: str,
+    ends: Ends,
+    wanted: Wanted,
+    searched: Counter[str],
+    refused: Callable[[CannotOpenError], None],
 ) -> Iterator[dict[str, Any]]:
     if ends.first >= ends.next:
         return
-    with link_to(options, stream) as link:
-        start = link.resolve(stream, since(wanted.since_ms)) if wanted.since_ms else ends.first
-        for chunk in _chunks(link, options, stream, start, ends.next):
-            if wanted.until_ms is not None and chunk.timestamp_ms >= wanted.until_ms:
-                return
-            searched[stream] += chunk.records
-            if wanted.may_be_in(chunk):
-                yield from _in_chunk(stream, chunk, wanted)
+    for chunk in _chunks(options, stream, ends, wanted):
+        searched[stream] += chunk.records
+        if wanted.may_be_in(chunk):
+            for part in chunk.parts(refused):
+                yield from _in_part(stream, part, chunk.timestamp_ms, wanted)
 
 
-def _chunks(link: Link, options: "StreamOptions", stream: str, start: int, stop: int) -> "Iterator[Chunk]":
-    if start >= stop:
-        return
-    with link.subscribe(stream, at(start)) as subscription:
-        while True:
-            chunk = subscription.chunk(options.poll_timeout_s)
-            if chunk is None:
-                raise ClientError(f"message {start} of stream {stream!r} did not come")
-            yield chunk
-            start = chunk.next
-            if start >= stop:
-                return
+def _chunks(options: "StreamOptions", stream: str, ends: Ends, wanted: Wanted) -> "Iterator[Chunk]":
+    """Yield the chunks of the time that is searched; a broker that has gone is waited for."""
+    patience = Patience(options.reconnect_timeout_s)
+    start: int | None = None
+    while start is None or start < ends.next:
+        try:
+            with link_to(options, stream) as link:
+                if start is None:
+                    start = link.resolve(stream, since(wanted.since_ms)) if wanted.since_ms else ends.first
+                with link.subscribe(stream, at(start)) as subscription:
+                    for chunk in subscription.until(start, ends.next, options.poll_timeout_s):
+                        patience.restore()
+                        if wanted.until_ms is not None and chunk.timestamp_ms >= wanted.until_ms:
+                            return
+                        start = chunk.next
+                        yield chunk
+        except (ClientError, OSError) as error:
+            patience.bear(error)
 
 
-def _in_chunk(stream: str, chunk: "Chunk", wanted: Wanted) -> Iterator[dict[str, Any]]:
-    bodies, fronts = parts_of(chunk.messages())
-    places = dict(fronts)
-    front, read = fronts[0][1], _read(fronts[0][1])
-    for number, body in enumerate(bodies):
-        if number in places:
-            front = places[number]
-            read = _read(front)
-        key = stream if front.origin.routing_key is None else front.origin.routing_key
-        if wanted.matches(body, key, *read):
-            yield _message(stream, chunk, number, front, key, body, *read)
+def _in_part(stream: str, part: "Part", timestamp_ms: int, wanted: Wanted) -> Iterator[dict[str, Any]]:
+    bodies, groups = contents_of(part.messages)
+    offset = part.first
+    for front, alike in groups:
+        read, key = _read(front), key_of(front.origin, stream)
+        for body in bodies[offset - part.first : offset - part.first + alike]:
+            if wanted.matches(body, key, *read):
+                place = {"stream": stream, "offset": offset, "time": _time(timestamp_ms)}
+                yield place | _message(front, key, body, *read)
+            offset += 1
+
+
+def _time(timestamp_ms: int) -> str:
+    return datetime.fromtimestamp(timestamp_ms / 1_000, UTC).isoformat(timespec="milliseconds")
 
 
 def _read(front: "Front") -> tuple[Properties, dict[str, str]]:
@@ -182,24 +197,12 @@ def _read(front: "Front") -> tuple[Properties, dict[str, str]]:
     return properties, {name: value or "" for name, value in pairs or []}
 
 
-def _message(
-    stream: str,
-    chunk: "Chunk",
-    number: int,
-    front: "Front",
-    key: str,
-    body: bytes,
-    properties: Properties,
-    headers: dict[str, str],
-) -> dict[str, Any]:
+def _message(front: "Front", key: str, body: bytes, properties: Properties, headers: dict[str, str]) -> dict[str, Any]:
     try:
         payload, encoding = body.decode(), "string"
     except UnicodeDecodeError:
         payload, encoding = base64.b64encode(body).decode(), "base64"
     return {
-        "stream": stream,
-        "offset": chunk.first + number,
-        "time": datetime.fromtimestamp(chunk.timestamp_ms / 1_000, UTC).isoformat(timespec="milliseconds"),
         "exchange": front.origin.exchange or "",
         "routing_key": key,
         "properties": {name: value for name in _SHOWN if (value := getattr(properties, name)) is not None},

@@ -19,6 +19,7 @@ from pybroker.client.errors import ClientError
 from pybroker.spark.disk import sync_file, sync_folder
 from pybroker.spark.options import stream_source_options
 from pybroker.spark.pipeline.failure import BAD_DATA, RUNNING, UNAVAILABLE, FailureError
+from pybroker.spark.stream.sub_batch import CannotOpenError
 from pybroker.spark.stream_source.offset import DataLossError
 from pybroker.spark.stream_source.ranges import Range
 from pybroker.spark.stream_source.streams import Streams
@@ -37,6 +38,7 @@ UNFINISHED: Final = "_unfinished"
 LOCK: Final = "_lock"
 # In the metadata of a file: the number of the stream, which one that was made anew does not have.
 STREAM_ID: Final = b"pybroker.stream_id"
+_SPARKS_ADVICE: Final = "a query of Spark's passes over it with failOnDataLoss=false (pybroker-spark(7))"
 _FILE: Final = re.compile(r"(?P<stream>.+)-(?P<first>\d{20})-(?P<last>\d{20})\.parquet")
 
 
@@ -75,6 +77,8 @@ def export(given: argparse.Namespace) -> dict[str, Any]:
             time.sleep(LOOK_S)
     except DataLossError as error:
         raise FailureError(f"the export failed: {error}; export it to another folder", BAD_DATA) from error
+    except CannotOpenError as error:
+        raise FailureError(f"the export failed: {error}; {_SPARKS_ADVICE}", BAD_DATA) from error
     except (ClientError, OSError) as error:
         raise FailureError(f"the export failed: {error}", UNAVAILABLE) from error
     finally:

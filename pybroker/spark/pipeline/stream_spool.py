@@ -15,20 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.client.errors import ClientError
-from pybroker.errors import AmqpError
 from pybroker.spark.disk import write_file
 from pybroker.spark.pipeline.failure import UNAVAILABLE, FailureError
 from pybroker.spark.pipeline.files import SUFFIX, waiting
 from pybroker.spark.pipeline.schemas import RAW
+from pybroker.spark.stream.contents import contents_of, each_front
 from pybroker.spark.stream.places import at
 from pybroker.spark.stream_source.streams import link_to
-from pybroker.wire.amqp10.to_content import parts_of
 
 if TYPE_CHECKING:
     from pybroker.spark.stream.chunk import Chunk
     from pybroker.spark.stream.link import Link
     from pybroker.spark.stream.places import Ends
-    from pybroker.spark.stream.subscription import Subscription
     from pybroker.spark.stream_source.options import StreamOptions
 
 TELEMETRY: Final = "amq.pybroker.telemetry"
@@ -71,8 +69,7 @@ class StreamSpool:
                 if place.next >= ends.next:
                     return 0
                 with link.subscribe(stream, at(place.next)) as subscription:
-                    while place.next < ends.next:
-                        chunk = self._next(subscription, place.next)
+                    for chunk in subscription.until(place.next, ends.next, self._options.poll_timeout_s):
                         bodies, tables = _messages(chunk)
                         self._sort(chunk.first, bodies, tables, place)
                         count += chunk.next - max(place.next, chunk.first)
@@ -80,7 +77,7 @@ class StreamSpool:
                         rows = sum(len(lines) for _, lines in self._lines.values())
                         if place.next >= ends.next or rows >= MESSAGES_MAX:
                             self._write(place)
-        except (ClientError, AmqpError, OSError) as error:
+        except (ClientError, OSError) as error:
             raise FailureError(f"stream {stream} cannot be read: {error}", UNAVAILABLE) from error
         return count
 
@@ -111,14 +108,8 @@ class StreamSpool:
         if not known.last or last < ends.first or known.next >= ends.next:
             return True
         with link.subscribe(self._options.stream, at(last)) as subscription:
-            chunk = self._next(subscription, last)
+            chunk = next(subscription.until(last, known.next, self._options.poll_timeout_s))
         return chunk.first <= last < chunk.next and _digest(_messages(chunk)[0][last - chunk.first]) == known.last
-
-    def _next(self, subscription: "Subscription", start: int) -> "Chunk":
-        chunk = subscription.chunk(self._options.poll_timeout_s)
-        if chunk is None:
-            raise ClientError(f"message {start} did not come")
-        return chunk
 
     def _sort(self, first: int, bodies: list[bytes], tables: list[str], place: Place) -> None:
         """Sort the messages of a chunk into files, from a place on."""
@@ -153,13 +144,8 @@ class StreamSpool:
 
 def _messages(chunk: "Chunk") -> tuple[list[bytes], list[str]]:
     """Return the bodies of a chunk's messages, and of each the table."""
-    bodies, fronts = parts_of(chunk.messages())
-    places, table, tables = dict(fronts), "", []
-    for number in range(len(bodies)):
-        if number in places:
-            table = places[number].origin.routing_key or ""
-        tables.append(table)
-    return bodies, tables
+    bodies, groups = contents_of(chunk.messages())
+    return bodies, [front.origin.routing_key or "" for front in each_front(groups)]
 
 
 def _digest(body: bytes) -> str:

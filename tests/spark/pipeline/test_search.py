@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from pybroker.client import Properties, Table
 from pybroker.spark.pipeline import search
 from pybroker.spark.pipeline.program import main
-from tests.spark.stream.conftest import encoded, link, options, publish, stream, stream_port
+from tests.spark.stream.conftest import link, options, publish, publish_batch, stream, stream_port
 
 __all__ = ["link", "options", "publish", "stream"]
 
@@ -102,20 +102,21 @@ def test_messages_of_stream_clients(find, publish, stream):
 
 
 def test_a_compressed_sub_batch_of_one_message_is_opened(find, link, stream):
-    plain = encoded(b"hidden")
-    packer = zlib.compressobj(wbits=31)
-    packed = packer.compress(len(plain).to_bytes(4) + plain) + packer.flush()
-    entry = bytes([0x90, 0, 1]) + (len(plain) + 4).to_bytes(4) + len(packed).to_bytes(4) + packed
-    publisher = link.publisher(stream)
-    content = bytes([publisher.id]) + (1).to_bytes(4) + (1).to_bytes(8) + entry
-    publisher.open += 1
-    link.send_octets((len(content) + 4).to_bytes(4) + b"\0\2\0\1" + content)
-    publisher.settle(10.0)
+    publish_batch(link, stream, zlib.compress, b"hidden")
     assert offsets(find("--text=hidden")) == [0]
 
 
+def test_a_sub_batch_that_cannot_be_opened_is_told_and_passed_over(find, link, stream, publish):
+    publish_batch(link, stream, lambda *_, **__: b"damaged", b"one", b"two")
+    publish(b"plain")
+    found = find("--text=plain")
+    assert (offsets(found), found["passed_over"]) == ([2], 1)
+    assert "1 sub-batches were passed over: the sub-batch at offset 0 cannot be opened" in found["message"]
+
+
 def test_an_empty_stream_has_none(find):
-    assert find() == {"result": "ok", "messages": [], "searched": 0, "more": False, "message": "0 of 0 messages match"}
+    found = {"result": "ok", "messages": [], "searched": 0, "passed_over": 0, "more": False}
+    assert find() == found | {"message": "0 of 0 messages match"}
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", ""]), max_size=4).map(tuple)
