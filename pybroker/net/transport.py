@@ -11,7 +11,6 @@ import select
 import socket
 import struct
 import termios
-from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,9 +25,6 @@ WRITE: Final = 2
 JOIN_OCTETS_MAX: Final = 4_096
 # Linux takes this many parts a call (IOV_MAX).
 PARTS_MAX: Final = 1_024
-# With BBR each packet to a peer on this machine waits for a timer, which costs more than a packet that is not copied.
-# Ten consumers of small messages cost a twentieth more without the pauses, in which more of them gather.
-LOCAL_CONGESTION: Final = b"reno"
 # TCP states (linux/tcp_states.h) in which the peer still stands.
 _ALIVE: Final = frozenset({1, 2, 3})
 
@@ -43,7 +39,7 @@ class Transport:
     it can write. While `buffered`, there are octets for `receive` that no event will announce.
     """
 
-    __slots__ = ("_is_unpaced", "_loop", "_reader", "_sock", "_writer", "reading")
+    __slots__ = ("_loop", "_reader", "_sock", "_writer", "reading")
 
     buffered = False
 
@@ -52,7 +48,6 @@ class Transport:
         self._loop = loop
         self._reader: Any = None
         self._writer: Any = None
-        self._is_unpaced = False
         self.reading = False  # somebody is called back when there is something to receive
 
     def addresses(self) -> tuple[tuple[str, int], tuple[str, int], bool]:
@@ -107,9 +102,6 @@ class Transport:
         if octets is not None:
             return self.send([*parts, octets])
         sock = self._sock
-        if not self._is_unpaced:
-            self._is_unpaced = True
-            self._unpace()
         try:
             while parts:
                 sent = sock.sendmsg(parts[:PARTS_MAX], (), socket.MSG_MORE)
@@ -119,13 +111,6 @@ class Transport:
         except BlockingIOError:
             pass
         return [*parts, last] if last else []
-
-    def _unpace(self) -> None:
-        """Send to a peer on this machine as fast as it reads."""
-        sock = self._sock
-        with suppress(OSError):
-            if sock.family != socket.AF_UNIX and read_address(sock.getpeername()[0])[1]:
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, LOCAL_CONGESTION)
 
     # -- when to try again --------------------------------------------------------------------------------------------
 

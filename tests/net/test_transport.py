@@ -1,7 +1,6 @@
 """A filter in front of the socket: nobody but the listener's door knows of it, turned away peers have it as well."""
 
 import os
-from socket import TCP_CONGESTION
 
 import gevent
 import pytest
@@ -11,7 +10,7 @@ from pamqp import body as bodies, commands, frame, header
 from pybroker.amqp.session import AmqpSession
 from pybroker.core.peer import login
 from pybroker.net.server import AMQP
-from pybroker.net.transport import LOCAL_CONGESTION, READ, WRITE, Transport
+from pybroker.net.transport import READ, WRITE, Transport
 from pybroker.session import FileOutput
 from tests.loop import until
 from tests.net.conftest import Client
@@ -259,20 +258,6 @@ def test_a_file_is_left_behind_octets_that_the_kernel_does_not_take(pair):
     while len(got) < len(octets) + 6:
         got += theirs.recv(1 << 20)
     assert got == octets + b"567890"
-
-
-def test_what_stays_on_this_machine_is_not_paced_when_it_comes_from_files():
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as ours:
-        transport = Transport(ours, get_hub().loop)
-        before = congestion(ours)
-        transport.send([b"12"])
-        assert congestion(ours) == before
-        transport.send([File(b"34", 2)])
-        assert congestion(ours) == LOCAL_CONGESTION
-
-
-def congestion(sock) -> bytes:
-    return sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0")
 
 
 def test_a_silenced_transport_calls_nobody_back_and_can_begin_again():
