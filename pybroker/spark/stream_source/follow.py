@@ -38,7 +38,7 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._streams = Streams(options)
         self._frozen: dict[str, Ends] | None = None
         self._found: dict[str, Ends] | None = None
-        self._looked = 0.0
+        self._next_look = 0.0
         self._is_idle = False
         self._triggered = time.monotonic()
         self._turn = 0
@@ -96,9 +96,12 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return how far the streams go. While there is no news Spark asks for it a hundred times a second."""
         if self._is_idle:
             self._is_idle = False
-            time.sleep(max(0.0, self._looked + LOOK_S - time.monotonic()))
+            time.sleep(max(0.0, self._next_look - time.monotonic()))
+        began = time.monotonic()
         self._found = self._streams.ends(is_known=is_known)
-        self._looked = time.monotonic()
+        now = time.monotonic()
+        # Of a thousand streams it takes long, and the broker has other work.
+        self._next_look = now + max(LOOK_S, now - began)
         return self._found
 
     def _waits(self, behind: int) -> bool:
