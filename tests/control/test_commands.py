@@ -9,6 +9,7 @@ from pamqp import commands as methods
 from pybroker.control import codec, commands
 from pybroker.control.spec import Command
 from pybroker.core.queue.queue import Queue
+from pybroker.wire.stream.commands import StoreOffset
 from tests.control.made_stream import make_stream
 from tests.stream_peer import StreamPeer
 
@@ -73,6 +74,7 @@ def test_every_column_of_every_row_is_plain_json(command, operator, peer, monkey
     client = StreamPeer(operator.world)
     client.declare(reference="writer")
     client.publish(b"x")
+    client.send(StoreOffset("g", "s", 0))
     client.subscribe(name="g", **{"single-active-consumer": "true"})
     peer.call(methods.Queue.Bind(queue="q", exchange="amq.topic", routing_key="#"))
     peer.declare("mine", exclusive=True)

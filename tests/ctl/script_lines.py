@@ -124,6 +124,7 @@ SCRIPT_LINES = """
     list_stream_consumers
     list_stream_consumer_groups
     list_stream_tracking events
+    list_stream_offsets
     add_super_stream super --partitions 2
     delete_super_stream super
     pipeline_tap amq.topic --stream tap

@@ -171,6 +171,7 @@ PLACES: Final = (
     "streams.list_stream_group_consumers",
     "streams.activate_stream_consumer",
     "streams.list_stream_tracking",
+    "streams.list_stream_offsets",
     "streams.reset_offset",
     "streams.add_super_stream",
     "streams.delete_super_stream",

@@ -6,7 +6,7 @@ and a start finds what lives. Does not know what publishers and consumers do wit
 """
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.core.queue.destination import Companion
 from pybroker.core.routing.publish import names_of
@@ -37,6 +37,19 @@ _NUMBER: Final = slice(-9, -1)
 
 # A value, and the seq of its message.
 Value = tuple[int, int]
+
+
+class StoredOffset(NamedTuple):
+    """The offset of the last message with which a consumer of a stream is done, as it stored it under its name."""
+
+    stream: "Stream"
+    name: str
+    offset: int
+
+    @property
+    def lag(self) -> int:
+        """Return how many messages there are behind it, whether the consumer is connected or not."""
+        return max(0, self.stream.next_offset - self.offset - 1)
 
 
 class Tracking(Companion):
@@ -108,9 +121,10 @@ class Tracking(Companion):
         return self._number(_OFFSET, name)
 
     @property
-    def offsets(self) -> list[tuple[str, int]]:
+    def offsets(self) -> list[StoredOffset]:
         """Return the offset that each consumer stored, by name."""
-        return sorted((name, number) for name, (number, _) in self._of(_OFFSET).items())
+        found = self._of(_OFFSET)
+        return [StoredOffset(self._stream, name, found[name][0]) for name in sorted(found)]
 
     def store_offset(self, name: str, offset: int) -> None:
         """Store a consumer's offset; it is on disk with the log's next batch."""

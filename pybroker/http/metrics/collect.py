@@ -17,7 +17,9 @@ from pybroker.http.metrics.families import (
     NODE_FAMILIES,
     OURS,
     RABBITMQ,
+    STREAM_OFFSET_NOUN,
     TOTALS,
+    USUAL,
     Document,
     NodeSeries,
     ObjectSeries,
@@ -58,7 +60,7 @@ def aggregated(node: Node) -> Iterator[str]:
     document = node.ask("node_figures")
     yield from _identity(document, "aggregated")
     yield from _of_node(document)
-    for noun, series in _by_noun(FAMILIES).items():
+    for noun, series in _by_noun(USUAL).items():
         plain = [one for one in series if one.metric.type == "gauge" and not one.total and _can_be_summed(one)]
         names = [one.metric.name for one in plain]
         (sums,) = node.rows("object_figures", noun=noun, metrics=names, total=True)
@@ -74,7 +76,7 @@ def per_object(node: Node, series_max: int) -> Iterator[str]:
     document = node.ask("node_figures")
     yield from _identity(document, "per-object")
     yield from _of_node(document)
-    yield from _objects(node, tuple(FAMILIES), Filter(), RABBITMQ, series_max)
+    yield from _objects(node, USUAL, Filter(), RABBITMQ, series_max)
     yield _queue_info(node, Filter(), RABBITMQ)
 
 
@@ -221,12 +223,16 @@ def _objects(node: Node, families: Iterable[str], chosen: Filter, prefix: str, s
 
 def _rows(node: Node, noun: str, metrics: list[str], chosen: Filter) -> Iterator[tuple[str, list[Any]]]:
     """Yield labels and figures of each object that is chosen."""
-    matches = _matcher(chosen.queues) if noun in {"queue", "stream"} else None
+    matches = _matcher(chosen.queues) if noun in {"queue", "stream", STREAM_OFFSET_NOUN} else None
     for row in node.rows("object_figures", noun=noun, metrics=metrics, vhosts=list(chosen.vhosts)):
         if noun in {"queue", "stream", "exchange"}:
             vhost, name, _, *values = row
             if matches is None or matches(name):
                 yield exposition.labels(vhost=vhost, **{"queue" if noun == "stream" else noun: name}), values
+        elif noun == STREAM_OFFSET_NOUN:
+            vhost, stream, name, *values = row
+            if matches is None or matches(stream):
+                yield exposition.labels(vhost=vhost, queue=stream, reference=name), values
         else:
             # RabbitMQ calls the process of a connection a channel, too.
             pid, *values = row

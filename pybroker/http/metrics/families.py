@@ -9,16 +9,28 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from pybroker.core.stats.metrics import CHANNEL, CONNECTION, EXCHANGE, GLOBAL, NODE, QUEUE, STREAM, Metric
+from pybroker.core.stats.metrics import (
+    CHANNEL,
+    CONNECTION,
+    EXCHANGE,
+    GLOBAL,
+    NODE,
+    QUEUE,
+    STREAM,
+    STREAM_OFFSET,
+    Metric,
+)
 
 # The answer of node_figures.
 Document = Mapping[str, Any]
 
 RABBITMQ: Final = "rabbitmq_"
 OURS: Final = "pybroker_"
+STREAM_OFFSET_NOUN: Final = "stream_offset"
 METRICS: Final[Mapping[str, Mapping[str, Metric]]] = {
     "queue": QUEUE,
     "stream": STREAM,
+    STREAM_OFFSET_NOUN: STREAM_OFFSET,
     "exchange": EXCHANGE,
     "channel": CHANNEL,
     "connection": CONNECTION,
@@ -220,3 +232,6 @@ FAMILIES: Final[Mapping[str, ObjectFamily]] = {
     **OBJECT_FAMILIES,
     **{f"{OURS}{noun}_metrics": ObjectFamily(noun, own) for noun in METRICS if (own := tuple(_own(noun)))},
 }
+# Names stay when their consumers have gone, and there may be very many: told to those alone who ask for them.
+ON_DEMAND: Final = f"{OURS}{STREAM_OFFSET_NOUN}_metrics"
+USUAL: Final = tuple(name for name in FAMILIES if name != ON_DEMAND)

@@ -5,6 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from pybroker.core.events.cause import BROKER
 from pybroker.http.metrics import collect
+from pybroker.wire.stream import commands
 from tests.stream_peer import StreamPeer
 
 # The series that Grafana's dashboard 10991 asks for, without those of Erlang's memory.
@@ -170,6 +171,21 @@ def test_the_protocols_are_counted_apart(node):
         by_protocol = {(("protocol", "amqp091"),): 0, (("protocol", "stream"),): count}
         assert by_name(found, f"rabbitmq_global_{name}") == by_protocol
     assert list(by_name(found, "rabbitmq_global_messages_get_empty_total")) == [(("protocol", "amqp091"),)]
+
+
+def test_stored_offsets_lag_whether_anybody_is_connected_or_not(node, streaming):
+    reader = StreamPeer(streaming)
+    reader.send(commands.StoreOffset("spark", "s", 0), commands.StoreOffset("other", "s", 2))
+    reader.disconnect()
+    name, family = "pybroker_stream_offset_lag", "pybroker_stream_offset_metrics"
+    found = by_name(samples(collect.detailed(node, [family], collect.Filter(), 1_000)), name)
+    assert found == {
+        (("queue", "s"), ("reference", reference), ("vhost", "/")): lag
+        for reference, lag in (("spark", 2), ("other", 0))
+    }
+    assert not by_name(samples(collect.detailed(node, [family], collect.Filter(queues="^i"), 1_000)), name)
+    assert not by_name(samples(collect.aggregated(node)), name)
+    assert not by_name(samples(collect.per_object(node, 1_000)), name)
 
 
 @pytest.mark.usefixtures("streaming")

@@ -42,8 +42,8 @@ def run(node: Node, args: Args) -> "Iterator[Tracked]":
     for _ in tracked(node, stream, None):
         pass
     if not args.writer:
-        for name, offset in stream.tracking.offsets:
-            yield Tracked("offset", name, offset, max(0, stream.next_offset - offset - 1))
+        for stored in stream.tracking.offsets:
+            yield Tracked("offset", stored.name, stored.offset, stored.lag)
     if not args.offset:
         for name, publishing_id in stream.tracking.publisher_ids:
             yield Tracked("writer", name, publishing_id, "")

@@ -1,11 +1,11 @@
-"""object_figures: metrics of all queues, streams, exchanges, connections or channels, a row each, or their sums."""
+"""object_figures: metrics of all objects of a kind, a row each, or their sums."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from pybroker.control.spec import EX_DATAERR, Arg, BadArguments, Command, Node
-from pybroker.core.stats.metrics import CHANNEL, CONNECTION, EXCHANGE, QUEUE, STREAM, Metric
+from pybroker.core.stats.metrics import CHANNEL, CONNECTION, EXCHANGE, QUEUE, STREAM, STREAM_OFFSET, Metric
 from pybroker.listing import as_they_were
 
 if TYPE_CHECKING:
@@ -49,6 +49,13 @@ def _streams(broker: "Broker", vhosts: tuple[str, ...]) -> Iterator[Any]:
             yield stream
 
 
+def _stream_offsets(broker: "Broker", vhosts: tuple[str, ...]) -> Iterator[Any]:
+    """Yield the offsets that consumers of streams stored."""
+    for stream in as_they_were(broker.streams.known):
+        if not stream.deleted and (not vhosts or stream.vhost.name in vhosts):
+            yield from stream.tracking.offsets
+
+
 def _exchanges(broker: "Broker", vhosts: tuple[str, ...]) -> Iterator[Any]:
     return _of_vhosts("exchanges", broker, vhosts)
 
@@ -67,6 +74,7 @@ def _channels(broker: "Broker", vhosts: tuple[str, ...]) -> Iterator[Any]:
 NOUNS: Final[Mapping[str, Noun]] = {
     "queue": Noun(_queues, lambda q: (q.vhost.name, q.name, q.type), QUEUE, _is_idle),
     "stream": Noun(_streams, lambda s: (s.vhost.name, s.name, s.type), STREAM),
+    "stream_offset": Noun(_stream_offsets, lambda o: (o.stream.vhost.name, o.stream.name, o.name), STREAM_OFFSET),
     "exchange": Noun(_exchanges, lambda x: (x.vhost.name, x.name, x.TYPE), EXCHANGE),
     "connection": Noun(_connections, lambda s: (s.pid,), CONNECTION),
     "channel": Noun(_channels, lambda c: (c.pid,), CHANNEL),

@@ -9,7 +9,7 @@ from pybroker.core.stats.metrics.client import CHANNEL, CONNECTION, CONSUMER
 from pybroker.core.stats.metrics.exchange import EXCHANGE
 from pybroker.core.stats.metrics.metric import Metric, sampled
 from pybroker.core.stats.metrics.node import DEAD_LETTER, GLOBAL, GLOBAL_STREAM, NODE, VHOST
-from pybroker.core.stats.metrics.queue import QUEUE, STREAM
+from pybroker.core.stats.metrics.queue import QUEUE, STREAM, STREAM_OFFSET
 
 __all__ = (
     "CHANNEL",
@@ -22,6 +22,7 @@ __all__ = (
     "NODE",
     "QUEUE",
     "STREAM",
+    "STREAM_OFFSET",
     "VHOST",
     "Metric",
     "sampled",

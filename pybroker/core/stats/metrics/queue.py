@@ -241,3 +241,13 @@ STREAM: Final = by_name(
         lambda s: s.max_lag,
     )
 )
+
+# Of an offset that a consumer of a stream stored; in lags, which no sum has a meaning of.
+STREAM_OFFSET: Final = by_name(
+    gauge(
+        "lag",
+        "messages behind the offset that a consumer of a stream stored, whether it is connected or not",
+        "lags",
+        lambda o: o.lag,
+    )
+)

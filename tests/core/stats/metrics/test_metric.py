@@ -3,6 +3,7 @@
 import pytest
 
 from pybroker.core.stats import metrics
+from pybroker.core.stream.tracking import StoredOffset
 from tests.fakes import Basic, Confirm, World
 
 TABLES = {
@@ -16,6 +17,7 @@ TABLES = {
     "global": metrics.GLOBAL,
     "global stream": metrics.GLOBAL_STREAM,
     "stream": metrics.STREAM,
+    "stream offset": metrics.STREAM_OFFSET,
     "dead letters": metrics.DEAD_LETTER,
 }
 
@@ -39,6 +41,7 @@ def nouns():
         "global": world.broker,
         "global stream": world.broker,
         "stream": world.vhost.queues["s"],
+        "stream offset": StoredOffset(world.vhost.queues["s"], "c", 0),
         "dead letters": world.broker.totals.deaths["disabled"],
         "peer": peer,
     }
