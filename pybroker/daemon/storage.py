@@ -110,7 +110,7 @@ class Storage:
         journal.reader.on_late = self._late_told
         self._journal_thread.on_error = journal.fail
         self._files.on_error = self._files_failed
-        streams.fail_with(journal.fail)
+        streams.fail_with(journal.fail, self._files_failed)
         self.journal = broker.log = journal
         broker.pages = PageLog(pages, self._files, self._unreadable)
         broker.streams.open_files = streams.open

@@ -43,9 +43,10 @@ class StreamFiles:
         self._deleted: set[int] = set()  # have a folder still
         self._faults: list[str] = []
 
-    def fail_with(self, on_error: "Callable[[Exception], None]") -> None:
-        """Have an exception in what follows a job of the writer told: a batch of the log may wait for that for ever."""
+    def fail_with(self, on_error: "Callable[[Exception], None]", on_read_error: "Callable[[Exception], None]") -> None:
+        """Have exceptions told in what follows jobs: a batch of the log may wait for the writer, others for reads."""
         self._writer.on_error = on_error
+        self._reader.on_error = on_read_error
 
     def find(self, known: "Iterable[Destination | Companion]", committed: "CommittedSeqs") -> dict[int, "Recovered"]:
         """Read the folders of all streams that are known; blocks. Raises DiskError, VersionError."""

@@ -165,3 +165,16 @@ def test_a_bug_behind_a_write_ends_the_log_and_no_batch_waits_for_ever(life, mon
     node.broker.log.commit()
     node.wait_for(lambda: node.failures)
     assert node.broker.log.failed == "MemoryError"
+
+
+def test_want_of_memory_behind_a_read_ends_the_log_as_nobody_would_answer_the_reader(life, monkeypatch):
+    node = life()
+    node.fill(node.stream, b"0")
+    node.move(node.stream)
+    node = life()
+
+    def no_memory(_):
+        raise MemoryError
+
+    node.stream.read(0, 1_000, no_memory)
+    node.wait_for(lambda: node.failures)

@@ -136,10 +136,16 @@ def enqueue(log: "Log", run: Run, indexes: range, queues: "Sequence[Destination]
     # Before the queues have it: what they settle at once must be in the log by then. Once for all of them: there is one
     # record of a seq. Streams keep transient messages, too.
     keeping = tuple([queue.id for queue in queues if (queue.durable if persistent else queue.retains)])
-    if keeping:
-        receipt.wait(log, log.append(run, indexes, keeping))
-    for queue in queues:
-        queue.enqueue(run, indexes, receipt)
+    try:
+        if keeping:
+            receipt.wait(log, log.append(run, indexes, keeping))
+        for queue in queues:
+            queue.enqueue(run, indexes, receipt)
+    except Exception as error:
+        # The log has them for a stream that may not. A start would give them the offsets that others have here.
+        if any(queue.retains for queue in queues):
+            log.fail(error)
+        raise
 
 
 def by_log(queues: "Sequence[Destination]") -> "list[tuple[Log, Sequence[Destination]]]":

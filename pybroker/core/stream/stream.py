@@ -155,8 +155,8 @@ class Stream(StreamFacts):
         log, n = self.log, run.count
         run.number(log.take(n))
         position = log.append(run, range(n), (self.id,))
-        receipt.wait(log, position)
         try:
+            receipt.wait(log, position)
             if not self.pieces.join(run, position):
                 self.pieces.append(piece_of_entries(run, self.end_offset, position, self._timestamp_ms()))
             traffic = self.vhost.traffic

@@ -296,6 +296,9 @@ class Writer:
             self._sync_folder()
         except DiskError as error:
             return Removed(gone, self.floor, error)
+        except MemoryError as error:
+            left = set(first_offsets(self.folder.disk))
+            return Removed(sum(first not in left for first in segments), self.floor, error)
         return Removed(gone, self.floor, None)
 
     def _sync_folder(self) -> None:

@@ -175,3 +175,20 @@ def test_a_bug_behind_the_log_ends_it(world, stream, fill, monkeypatch):
     with pytest.raises(TypeError):
         stream.publish_entries(entries_run(0, b"0"), Receipt())
     assert len(failed) == 2
+
+
+def test_a_queue_that_fails_before_a_stream_has_its_messages_ends_the_log(world, stream, monkeypatch):
+    failed = []
+    world.broker.log = log = Gated()
+    log.fail = failed.append
+    queue = make_queue(
+        world.vhost, "q", durable=True, auto_delete=False, owner=None, arguments=Table(), limits=QueueLimits()
+    )
+    monkeypatch.setattr(type(queue), "enqueue", None)
+    run = run_of(7, [content(b"0")], PLAIN_ATTRIBUTES)
+    with pytest.raises(TypeError):
+        enqueue(log, run, range(1), [queue], Receipt())
+    assert failed == []
+    with pytest.raises(TypeError):
+        enqueue(log, run, range(1), [queue, stream], Receipt())
+    assert len(failed) == 1

@@ -126,7 +126,12 @@ class Streams:
     def begin(self, log: "Journal", recovered: "Recovered", chunks: dict[int, Any]) -> None:
         """Go on with what a start found."""
         broker, known = self.broker, self.known
-        self.files.fail_with(log.fail)
+
+        def read_failed(error: Exception) -> None:
+            if isinstance(error, MemoryError):
+                log.fail(error)
+
+        self.files.fail_with(log.fail, read_failed)
         broker.log = log
         broker.streams.open_files = self.files.open
         self.files.give(known.values(), chunks)

@@ -9,6 +9,7 @@ import pytest
 from pybroker.store.disk import DiskError
 from pybroker.store.streams.format import HEADER_OCTETS, index_name, segment_name
 from pybroker.store.streams.index import Index
+from pybroker.store.streams.writer import Writer
 from tests.store.faulty_disk import FaultyDisk, PowerLoss
 from tests.store.streams.lives import Life, chunks, segment_files
 
@@ -221,3 +222,20 @@ def test_a_segment_that_was_not_synced_is_on_disk_before_a_newer_one_is(started)
     synced = life.disk.power.counts["sync"]
     assert life.append(5, segment_octets=100) is None
     assert life.disk.power.counts["sync"] == synced + 3, "the index, the new segment, meta"
+
+
+def test_segments_that_went_before_memory_was_short_are_counted(monkeypatch):
+    life = Life(FaultyDisk())
+    life.fill(60, segment_octets=1_000)
+    segments, folder = life.log.segment_count, life.folder
+
+    def no_memory(_):
+        monkeypatch.undo()
+        raise MemoryError
+
+    monkeypatch.setattr(Writer, "_sync_folder", no_memory)
+    assert isinstance(life.ask("retain", life.log.octets // 2, None), MemoryError)
+    assert life.log.segment_count == len(segment_files(folder)) < segments
+    assert life.ask("retain", life.log.octets // 2, None) > 0
+    life.check()
+    assert life.damages == []
