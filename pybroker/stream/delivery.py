@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.core.peer.states import ENDING
 from pybroker.session import FileOutput
+from pybroker.store.streams.stored_entries import PART_OCTETS
 
 if TYPE_CHECKING:
     from pybroker.core.stream.stream import Stream
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 # Fewer octets are copied sooner than the system is asked to send them.
 SENT_FROM_FILE_MIN: Final = 65_536
-# Given away at a time: that costs as much time as a slice that is read.
-FILE_PART_OCTETS: Final = 524_288
 
 
 class Delivery(FileOutput):
@@ -45,13 +44,13 @@ class Delivery(FileOutput):
         """Give away the next octets, if others have `taken` room of the slice; none: it says when there are more."""
         chunk, segment = self._chunk, self._segment
         if self._rest is not None:
-            self.stop = chunk.octets
+            self.stop = self.at + len(self._rest)
             return self._without_file()
         if segment is None or self.awaited:
             self._ask()
             return memoryview(b"")
         if self._session.tls is None and chunk.octets >= SENT_FROM_FILE_MIN:
-            self.stop = min(self.at + FILE_PART_OCTETS, chunk.octets)
+            self.stop = min(self.at + PART_OCTETS, chunk.octets)
             return self
         octets = self._stream.streams.shared_reads.slice(self._stream, segment, chunk, self.at)
         if octets is None:
@@ -85,16 +84,16 @@ class Delivery(FileOutput):
 
     def _without_file(self) -> memoryview:
         assert self._rest is not None
-        octets, self._rest = self._rest[: len(self)], self._rest[len(self) :]
-        self.at = self.stop
+        octets, rest = self._rest[: len(self)], self._rest[len(self) :]
+        self.at, self._rest = self.stop, rest or None
         return octets
 
     def _ask(self) -> None:
         if not self.awaited:
             self.awaited = True
-            self._stream.files.read_rest(self._chunk, self.at, self._was_read)
+            self._stream.files.read_rest(self._chunk, self.at, self._segment, self._was_read)
 
-    def _was_read(self, found: "Rest | BaseException") -> None:
+    def _was_read(self, found: "Rest | BaseException | None") -> None:
         session, stream = self._session, self._stream
         if session.state in ENDING and session.close_now:
             return
@@ -103,9 +102,9 @@ class Delivery(FileOutput):
             if not stream.deleted:
                 stream.look_again(self._ask_again)
                 return
-        elif found.octets is not None:
+        elif found is not None:
             self.awaited = False
-            self._rest = memoryview(found.octets)
+            self._rest, self._segment = memoryview(found.octets), found.segment
             stream.streams.shared_reads.keep_open(stream, found.segment)
             session.mark_dirty()
             return

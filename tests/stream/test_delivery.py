@@ -67,7 +67,7 @@ def files(world, peer, monkeypatch):
 def peer(request, world, monkeypatch):
     """A client that is sent chunks from their files, or slices that are read."""
     monkeypatch.setattr("pybroker.stream.delivery.SENT_FROM_FILE_MIN", 900 if request.param == "files" else 1 << 20)
-    monkeypatch.setattr("pybroker.stream.delivery.FILE_PART_OCTETS", SLICE)
+    monkeypatch.setattr("pybroker.stream.delivery.PART_OCTETS", SLICE)
     peer = StreamPeer(world)
     peer.create()
     return peer
@@ -241,6 +241,38 @@ def test_a_stream_that_is_deleted_is_read_to_the_end_of_its_chunks(world, peer, 
     world.run()
     assert [chunk.bodies for chunk in peer.chunks()] == CHUNKS
     assert [each.key for each in peer.inbox] == [Key.METADATA_UPDATE]
+
+
+def test_a_segment_that_is_removed_is_read_to_the_end_of_its_chunk(world, peer, files):
+    peer.subscribe()
+    files.reader.step()
+    world.broker.pump()
+    peer.read(take(peer.session.pop_output())[0])
+    peer.session.output_sent(0)
+    (folder,) = files.disk.folders["streams"].folders.values()
+    for name in [name for name in folder.files if name.endswith(".log")]:
+        folder.unlink(name)
+    files.disk.power.forgetful = True
+    peer.session.mark_dirty()
+    world.run()
+    files.reader.step()
+    files.disk.power.forgetful = False
+    world.run()
+    assert [chunk.bodies for chunk in peer.chunks()][:1] == CHUNKS[:1]
+    assert not peer.session.close_now
+
+
+def test_a_chunk_whose_segment_is_gone_ends_the_connection(world, peer, files):
+    peer.subscribe()
+    files.reader.step()
+    world.broker.streams.shared_reads.clear()
+    files.reader.run()
+    (folder,) = files.disk.folders["streams"].folders.values()
+    for name in [name for name in folder.files if name.endswith(".log")]:
+        folder.unlink(name)
+    world.run()
+    files.run()
+    assert peer.session.close_now
 
 
 def test_a_peer_that_leaves_is_not_waited_for(world, peer, files):

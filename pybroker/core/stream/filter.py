@@ -34,6 +34,8 @@ _UNFILTERED_PROPERTY: Final = "match-unfiltered"
 KNOWN_OCTETS_MAX: Final = 512
 # With more of them no chunk is passed over: to look for so many would cost more.
 VALUES_MAX: Final = 256
+# Of memory that a value takes beside its characters, about.
+VALUE_OCTETS: Final = 256
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class Filters:
     values: frozenset[str]
     unfiltered: bool
     _masks: dict[int, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def octets(self) -> int:
+        """Return about what the values take in memory, with their masks."""
+        return sum(map(len, self.values)) + VALUE_OCTETS * len(self.values)
 
     def may_match(self, bloom: bytes | None) -> bool:
         """Tell whether a chunk with this bloom may have messages that pass."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # Of all streams.
 SHARED_OCTETS_MAX: Final = 16_777_216
 SEGMENTS_MAX: Final = 64
+# Of memory that a run takes beside its octets, about.
+RUN_OCTETS: Final = 512
 # Of all streams, for readers that follow each other closely.
 SLICES_OCTETS_MAX: Final = 8_388_608
 # A slice that is there is worth so many that are not, up to a bound; without worth every eighth is kept, as a try.
@@ -43,7 +45,8 @@ class SharedReads:
     def __init__(self) -> None:
         self._kept: dict[Key, list[Run]] = {}  # the longest unused first
         self._waiting: dict[Key, list[Done]] = {}
-        self._segments: dict[tuple[int, int], OpenSegment] = {}  # by stream and first offset, the longest unused first
+        # By stream and first offset, the longest unused first.
+        self._segments: dict[tuple[int, int], tuple[Stream, OpenSegment]] = {}
         self._slices: dict[
             tuple[int, int, int], memoryview
         ] = {}  # by stream, chunk and place, the longest unused first
@@ -92,32 +95,43 @@ class SharedReads:
         if not isinstance(found, BaseException) and found and not stream.deleted:
             if len(stream.readers) > 1 or all(isinstance(run, StoredEntries) for run in found):
                 self._kept[key] = found
-                self.octets += _octets(found)
+                self.octets += _octets(key, found)
             while self.octets > SHARED_OCTETS_MAX:
                 self._drop(next(iter(self._kept)))
         for done in waiting:
             done(found)
 
     def _drop(self, key: "Key") -> None:
-        self.octets -= _octets(self._kept.pop(key))
+        self.octets -= _octets(key, self._kept.pop(key))
 
     # -- segments ------------------------------------------------------------------------------------------------------
 
     def segment(self, stream: "Stream", chunk: StoredEntries) -> "OpenSegment | None":
         """Return the segment with the entries of a chunk, if it is open."""
         key = stream.id, chunk.segment
-        segment = self._segments.pop(key, None)
-        if segment is not None:
-            self._segments[key] = segment
-        return segment
+        found = self._segments.pop(key, None)
+        if found is None:
+            return None
+        self._segments[key] = found
+        return found[1]
 
     def keep_open(self, stream: "Stream", segment: "OpenSegment") -> None:
         """Have a segment open for the chunks that are read next."""
         key = stream.id, segment.first_offset
         if key not in self._segments and not stream.deleted:
-            self._segments[key] = segment
+            self._segments[key] = stream, segment
             if len(self._segments) > SEGMENTS_MAX:
-                del self._segments[next(iter(self._segments))]
+                self._release(next(iter(self._segments)))
+
+    def release_removed(self) -> None:
+        """Let go of segments that were removed: the disk is to have their room back."""
+        for key, (stream, segment) in list(self._segments.items()):
+            if stream.files.is_removed(segment):
+                self._release(key)
+
+    def _release(self, key: tuple[int, int]) -> None:
+        stream, segment = self._segments.pop(key)
+        stream.files.release(segment)
 
     # -- slices --------------------------------------------------------------------------------------------------------
 
@@ -153,17 +167,21 @@ class SharedReads:
         for key in [key for key in self._kept if key[0] == stream.id]:
             self._drop(key)
         for place in [place for place in self._segments if place[0] == stream.id]:
-            del self._segments[place]
+            self._release(place)
         for part in [part for part in self._slices if part[0] == stream.id]:
             self.slice_octets -= len(self._slices.pop(part))
 
     def clear(self) -> None:
         """Forget all: nobody reads."""
         self._kept.clear()
-        self._segments.clear()
+        for place in list(self._segments):
+            self._release(place)
         self._slices.clear()
         self.octets = self.slice_octets = 0
 
 
-def _octets(runs: "list[Run]") -> int:
-    return sum([STORED_OCTETS if isinstance(run, StoredEntries) else run.octets for run in runs])
+def _octets(key: "Key", runs: "list[Run]") -> int:
+    """Return about what an answer takes in memory, with what was asked for."""
+    filters = key[3]
+    asked = 0 if filters is None else filters.octets
+    return asked + sum([STORED_OCTETS if isinstance(run, StoredEntries) else RUN_OCTETS + run.octets for run in runs])

@@ -150,7 +150,9 @@ class Streams:
                 self.again += (*calls, call)
                 raise
         self.trackers.start()
-        if not self.readers:
+        if self.readers:
+            self.shared_reads.release_removed()
+        else:
             self.shared_reads.clear()
         self._move_oldest(lambda since_ms: now_ms - since_ms >= MOVE_MS)
         if now_ms - self._retain_ms >= RETAIN_MS:

@@ -107,8 +107,25 @@ class ChunkLog:
         """Do as `read`, but entries of large chunks may stay where they are: then their segment is given as well."""
         raise NotImplementedError
 
-    def read_rest(self, chunk: "StoredEntries", at: int, done: "Callable[[Rest | BaseException], None]") -> None:
-        """Give the entries of a chunk that stayed where it was, from the octet `at` on."""
+    def read_rest(
+        self,
+        chunk: "StoredEntries",
+        at: int,
+        segment: "OpenSegment | None",
+        done: "Callable[[Rest | BaseException | None], None]",
+    ) -> None:
+        """Give entries of a chunk that stayed where it was, from the octet `at` on; None if they are lost.
+
+        A segment that is open is read even if it was removed.
+        """
+        raise NotImplementedError
+
+    def is_removed(self, segment: "OpenSegment") -> bool:
+        """Tell whether a segment was removed that is still open."""
+        raise NotImplementedError
+
+    def release(self, segment: "OpenSegment") -> None:
+        """Let a segment go, in a thread: if nobody else has it and it was removed, the system frees it then."""
         raise NotImplementedError
 
     def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]") -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pybroker.store.streams.chunk_log import Wanted
     from pybroker.store.streams.folder import Folder
     from pybroker.store.streams.segments import Place, Segments
-    from pybroker.store.streams.stored_entries import StoredEntries
+    from pybroker.store.streams.stored_entries import OpenSegment, StoredEntries
     from pybroker.store.worker import Worker
 
 
@@ -105,9 +105,26 @@ class LogReads(ChunkLog):
             else:
                 again(result.next_offset)
 
-    def read_rest(self, chunk: "StoredEntries", at: int, done: "Callable[[Rest | BaseException], None]") -> None:
-        """Give the entries of a chunk that stayed where it was, from the octet `at` on; None of them is damage."""
-        self._reader.submit(partial(read_rest, self._folder, chunk, at), done)
+    def read_rest(
+        self,
+        chunk: "StoredEntries",
+        at: int,
+        segment: "OpenSegment | None",
+        done: "Callable[[Rest | BaseException | None], None]",
+    ) -> None:
+        """Give entries of a chunk that stayed where it was, from the octet `at` on; None if they are lost.
+
+        A segment that is open is read even if it was removed.
+        """
+        self._reader.submit(partial(read_rest, self._folder, chunk, at, segment), done)
+
+    def is_removed(self, segment: "OpenSegment") -> bool:
+        """Tell whether a segment was removed that is still open."""
+        return segment.first_offset < self._segments.firsts[0]
+
+    def release(self, segment: "OpenSegment") -> None:
+        """Let a segment go, in a thread: if nobody else has it and it was removed, the system frees it then."""
+        self._reader.submit([segment].clear, _ignore)
 
     def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]") -> None:
         """Find the first chunk that is not older.
@@ -173,6 +190,10 @@ class LogReads(ChunkLog):
         parked, self._parked = self._parked, ()
         for each in parked:
             each()
+
+
+def _ignore(_: object) -> None:
+    """Do nothing with an answer."""
 
 
 def _nobody(_: str) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pybroker.store.streams.chunk_log import Wanted
     from pybroker.store.streams.format import Chunk
     from pybroker.store.streams.reader import Rest
-    from pybroker.store.streams.stored_entries import StoredEntries
+    from pybroker.store.streams.stored_entries import OpenSegment, StoredEntries
 
 
 class MemoryStreamLog(ChunkLog):
@@ -106,9 +106,23 @@ class MemoryStreamLog(ChunkLog):
 
         self.read(offset, octets_max, read, wanted)
 
-    def read_rest(self, chunk: "StoredEntries", at: int, done: "Callable[[Rest | BaseException], None]") -> None:
+    def read_rest(
+        self,
+        chunk: "StoredEntries",
+        at: int,
+        segment: "OpenSegment | None",
+        done: "Callable[[Rest | BaseException | None], None]",
+    ) -> None:
         """Refuse: nobody was given such a chunk."""
-        raise NotImplementedError(f"no entries of {chunk!r} are elsewhere from {at} on for {done!r}")
+        raise NotImplementedError(f"no entries of {chunk!r} are in {segment!r} from {at} on for {done!r}")
+
+    def is_removed(self, segment: "OpenSegment") -> bool:
+        """Refuse: nobody was given a segment."""
+        raise NotImplementedError(f"{segment!r} is not of this stream")
+
+    def release(self, segment: "OpenSegment") -> None:
+        """Refuse: nobody was given a segment."""
+        raise NotImplementedError(f"{segment!r} is not of this stream")
 
     def find_timestamp(self, timestamp_ms: int, done: "Callable[[int | BaseException], None]") -> None:
         """Give the offset of the first chunk that is not older."""

@@ -3,15 +3,17 @@
 Damage is reported and passed over, never raised; a disk that cannot read raises DiskError.
 """
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from pybroker.entries_run import ENTRIES_OCTETS_MAX, EntriesRun
+from pybroker.store.disk import DiskError
 from pybroker.store.sectors import Sectors
 from pybroker.store.streams.cursor import DIRECT_OCTETS, Cursor
 from pybroker.store.streams.format import ENTRIES, GAP, decode_chunk, segment_name
 from pybroker.store.streams.index import Index
-from pybroker.store.streams.stored_entries import OpenSegment, StoredEntries
+from pybroker.store.streams.stored_entries import PART_OCTETS, OpenSegment, StoredEntries
 from pybroker.store.streams.tail import lost
 from pybroker.store.streams.writer import POINT_DISTANCE_OCTETS
 
@@ -121,19 +123,34 @@ def _may_stay(front: "Front") -> bool:
 
 
 class Rest(NamedTuple):
-    """Octets of a chunk from some place on, and its segment; None if the chunk is damaged by now: who reads it again
-    tells of that.
-    """
+    """The next octets of a chunk from some place on, PART_OCTETS unless it ends before, and its segment."""
 
-    octets: bytes | None
+    octets: bytes
     segment: OpenSegment
 
 
-def read_rest(folder: "Folder", chunk: StoredEntries, at: int) -> Rest:
-    """Read what the system does not have in memory any more. Raises DiskError."""
-    segment = OpenSegment(folder.disk, chunk.segment)
-    data = Sectors(folder.disk, segment.file).read(chunk.position, chunk.octets)
-    return Rest(data[at:] if crc32(data) == chunk.crc else None, segment)
+def read_rest(folder: "Folder", chunk: StoredEntries, at: int, segment: OpenSegment | None) -> Rest | None:
+    """Read what the system does not have in memory any more, and find the whole chunk sound once more.
+
+    None: it is damaged by now, of which a new read of it tells; or its segment, not open yet, was removed. Raises
+    DiskError.
+    """
+    if segment is None:
+        try:
+            segment = OpenSegment(folder.disk, chunk.segment)
+        except DiskError as error:
+            if error.missing:
+                return None
+            raise
+    sectors, stop = Sectors(folder.disk, segment.file), chunk.position + chunk.octets
+    rest, crc = b"", 0
+    places = (chunk.position, *range(chunk.position + at, stop, PART_OCTETS), stop)
+    for begin, end in pairwise(places):
+        octets = sectors.read(begin, end - begin) if end > begin else b""
+        crc = crc32(octets, crc)
+        if begin == chunk.position + at:
+            rest = octets
+    return Rest(rest, segment) if crc == chunk.crc else None
 
 
 def find_offset(folder: "Folder", place: "Place", timestamp_ms: int) -> int:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # Of memory that one takes.
 STORED_OCTETS: Final = 512
+# Of one, given away or read from the disk at a time.
+PART_OCTETS: Final = 524_288
 
 
 class StoredEntries(EntriesRun):

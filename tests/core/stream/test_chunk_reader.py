@@ -10,6 +10,7 @@ from pybroker.core.stream.conversion.conversion import Conversion
 from pybroker.core.stream.filter import Filters
 from pybroker.core.stream.pieces.piece import piece_of_entries
 from pybroker.core.stream.reader import FILTER_COST, RUN_COST
+from pybroker.core.stream.shared_reads import RUN_OCTETS
 from pybroker.core.stream.stream import TURN_COST_MAX
 from pybroker.offset_spec import OffsetSpec
 from pybroker.store.disk import DiskError
@@ -303,7 +304,7 @@ def test_many_readers_do_not_read_ahead(world, slow, attach, monkeypatch):
     slow.files.run()
     world.run()
     assert [got(sink) for sink in sinks] == [[(0, b"0")]] * 2
-    assert (slow.files.jobs, world.broker.streams.shared_reads.octets) == ([], 5)
+    assert (slow.files.jobs, world.broker.streams.shared_reads.octets) == ([], RUN_OCTETS + 5)
     for sink in sinks:
         sink.cancelled = True
     slow.consumer_left(None)

@@ -6,7 +6,8 @@ import pytest
 
 from pybroker.core.stream import shared_reads as module
 from pybroker.core.stream.filter import Filters
-from pybroker.core.stream.shared_reads import SharedReads
+from pybroker.core.stream.shared_reads import RUN_OCTETS, SharedReads
+from pybroker.entries_run import EntriesRun
 from pybroker.store.disk import DiskError
 from pybroker.store.streams.chunk_log import Found
 from pybroker.store.streams.format import ENTRIES, Front
@@ -19,6 +20,13 @@ class Files:
 
     def __init__(self):
         self.asked = []
+        self.removed, self.released = set(), []
+
+    def is_removed(self, segment):
+        return segment in self.removed
+
+    def release(self, segment):
+        self.released.append(segment)
 
     def read(self, offset, octets_max, done, wanted=None):
         self.asked.append((offset, done))
@@ -61,7 +69,7 @@ def test_what_is_read_for_one_is_there_for_the_next(shared, read):
     assert [offset for offset, _ in stream.files.asked] == [5]
     stream.files.answer(runs)
     assert first == second == read(stream, 5) == [runs]
-    assert (stream.files.asked, shared.octets) == ([], 7)
+    assert (stream.files.asked, shared.octets) == ([], RUN_OCTETS + 7)
     read(stream, 6)
     read(Stream(2), 5)
     assert [offset for offset, _ in stream.files.asked] == [6]
@@ -93,7 +101,7 @@ def test_of_one_reader_or_without_chunks_nothing_is_kept(shared, read, stream, f
 
 
 def test_the_longest_unused_go(shared, read, monkeypatch):
-    monkeypatch.setattr(module, "SHARED_OCTETS_MAX", 20)
+    monkeypatch.setattr(module, "SHARED_OCTETS_MAX", 20 + 2 * RUN_OCTETS)
     stream = Stream()
     for offset in (0, 1):
         read(stream, offset)
@@ -101,7 +109,7 @@ def test_the_longest_unused_go(shared, read, monkeypatch):
     read(stream, 0)
     read(stream, 2)
     stream.files.answer([entries_run(2, b"12345")])
-    assert shared.octets == 18
+    assert shared.octets == 18 + 2 * RUN_OCTETS
     for offset in (0, 2, 1):
         read(stream, offset)
     assert [offset for offset, _ in stream.files.asked] == [1]
@@ -169,9 +177,32 @@ def test_few_segments_are_open(shared, monkeypatch):
         shared.keep_open(stream, segment)
         shared.segment(stream, chunks[0])
     assert [shared.segment(stream, chunk) for chunk in chunks] == [segments[0], None, segments[2]]
+    assert stream.files.released == [segments[1]]
     # A second one for the same is not needed.
     shared.keep_open(stream, Segment(0))
     assert shared.segment(stream, chunks[0]) is segments[0]
+
+
+def test_segments_that_were_removed_are_let_go(shared):
+    stream, segments = Stream(), [Segment(first) for first in range(3)]
+    for segment in segments:
+        shared.keep_open(stream, segment)
+    stream.files.removed = set(segments[:2])
+    shared.release_removed()
+    shared.release_removed()
+    assert stream.files.released == segments[:2]
+    shared.clear()
+    assert stream.files.released == segments
+
+
+def test_what_passes_over_all_takes_room_as_well(shared, read, monkeypatch):
+    monkeypatch.setattr(module, "SHARED_OCTETS_MAX", 10_000)
+    stream = Stream()
+    for number in range(100):
+        read(stream, number, filters=Filters(frozenset([f"{number}" * 100]), unfiltered=False))
+        stream.files.answer([EntriesRun.passed_over(number, 10)])
+    assert 0 < len(shared._kept) < 12
+    assert shared.octets <= 10_000
 
 
 class Octets(Segment):

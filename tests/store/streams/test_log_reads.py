@@ -5,6 +5,7 @@ import sys
 
 from pybroker.store.disk import DiskError
 from pybroker.store.streams.segments import Segments
+from pybroker.store.streams.stored_entries import OpenSegment
 from pybroker.store.streams.writer import Written
 from tests.store.faulty_disk import FaultyDisk
 from tests.store.streams.lives import MESSAGES, Life, contents, expected, segment_files, timestamp
@@ -60,6 +61,23 @@ def test_a_read_waits_while_a_segment_is_being_removed(life):
     life.run()
     assert answers[0][0].first_seq == life.log.first_offset == answers[1]
     assert life.damages == []
+
+
+def test_a_removed_segment_that_is_open_is_freed_elsewhere(life, monkeypatch):
+    firsts = [int(name[:20]) for name in segment_files(life.folder)]
+    segments = [OpenSegment(life.folder, first) for first in firsts]
+    life.log.retain(2_000, None, lambda count: None)
+    life.writer.run()
+    left = [segment for segment in segments if not life.log.is_removed(segment)]
+    assert 0 < len(left) < len(segments)
+    assert [segment.first_offset for segment in left] == [int(name[:20]) for name in segment_files(life.folder)]
+    freed = []
+    monkeypatch.setattr(type(life.folder), "close", lambda _, closed: freed.append(closed))
+    file = segments[0].file
+    life.log.release(segments.pop(0))
+    assert freed == []
+    life.run()
+    assert freed[:1] == [file]
 
 
 def test_a_segment_that_is_missing_is_told_once(life):

@@ -242,7 +242,7 @@ def test_damage_does_not_stay(life, monkeypatch):
     assert chunk.first_seq not in [run.first_seq for run in found.runs]
     assert len(found.reports) == 1
     # One that was found sound before is checked when it is read from the disk again.
-    assert read_rest(life.log._folder, chunk, 3).octets is None
+    assert read_rest(life.log._folder, chunk, 3, None) is None
 
 
 def test_the_rest_of_a_chunk_is_read_from_any_octet_on(life, monkeypatch):
@@ -250,5 +250,19 @@ def test_the_rest_of_a_chunk_is_read_from_any_octet_on(life, monkeypatch):
     chunks = read_runs(life.log._folder, place(life), 0, 1 << 20, stored=True).runs
     for chunk in chunks:
         if isinstance(chunk, StoredEntries):
-            rest = read_rest(life.log._folder, chunk, 3)
-            assert (rest.octets, rest.segment.first_offset) == (octets_of(life, chunk)[3:], chunk.segment)
+            for part in (7, 1 << 20):
+                monkeypatch.setattr("pybroker.store.streams.reader.PART_OCTETS", part)
+                rest = read_rest(life.log._folder, chunk, 3, None)
+                assert rest.octets == octets_of(life, chunk)[3 : 3 + part]
+                assert rest.segment.first_offset == chunk.segment
+                assert read_rest(life.log._folder, chunk, 0, rest.segment).octets == octets_of(life, chunk)[:part]
+
+
+def test_the_rest_of_a_chunk_is_in_a_removed_segment_if_that_is_open(life, monkeypatch):
+    monkeypatch.setattr("pybroker.store.streams.reader.STORED_OCTETS_MIN", 0)
+    chunks = read_runs(life.log._folder, place(life), 0, 1 << 20, stored=True).runs
+    chunk = next(run for run in chunks if isinstance(run, StoredEntries))
+    segment, octets = read_rest(life.log._folder, chunk, 0, None).segment, octets_of(life, chunk)
+    life.folder.unlink(segment_name(chunk.segment))
+    assert read_rest(life.log._folder, chunk, 0, segment).octets == octets
+    assert read_rest(life.log._folder, chunk, 0, None) is None
