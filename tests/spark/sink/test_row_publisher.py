@@ -28,32 +28,32 @@ def published(options, batch, *values, **named):
 
 
 @pytest.fixture
-def options(uri, link_port, stream):
+def into_stream(uri, link_port, stream):
     return options_of(uri, link_port, stream=stream)
 
 
-def test_a_task_that_is_run_again_sends_what_is_missing(options, link, stream):
-    published(options, 0, b"0", b"1")
-    published(options, 0, b"0", b"1", b"2")
-    published(options, 1, b"3")
-    published(options, 0, b"0", b"1", b"2")
-    published(options, 1, b"3", b"4")
+def test_a_task_that_is_run_again_sends_what_is_missing(into_stream, link, stream):
+    published(into_stream, 0, b"0", b"1")
+    published(into_stream, 0, b"0", b"1", b"2")
+    published(into_stream, 1, b"3")
+    published(into_stream, 0, b"0", b"1", b"2")
+    published(into_stream, 1, b"3", b"4")
     assert [b"0", b"1", b"2", b"3", b"4"] == bodies(link, stream, 5)
     assert 5 == link.ends(stream).next
 
 
-def test_each_publisher_has_ids_of_its_own(options, link, stream):
-    published(options, 0, b"0")
-    with RowPublisher(options, "q", 0) as publisher:
+def test_each_publisher_has_ids_of_its_own(into_stream, link, stream):
+    published(into_stream, 0, b"0")
+    with RowPublisher(into_stream, "q", 0) as publisher:
         publisher.publish(rows(b"of another"))
         publisher.settle()
     assert [b"0", b"of another"] == bodies(link, stream, 2)
 
 
-def test_many_rows_are_sent_in_parts_and_go_on_where_they_ended(options, link, stream):
+def test_many_rows_are_sent_in_parts_and_go_on_where_they_ended(into_stream, link, stream):
     values = [b"%d" % number for number in range(2_500)]
-    published(options, 3, *values[:1_700])
-    published(options, 3, *values)
+    published(into_stream, 3, *values[:1_700])
+    published(into_stream, 3, *values)
     assert values == bodies(link, stream, 2_500)
     assert 2_500 == link.ends(stream).next
 
