@@ -48,9 +48,13 @@ class RowPublisher:
         """
         rows = iter(rows)
         while some := list(islice(rows, _TOGETHER)):
+            if self._options.stream:
+                self._publish(self._options.stream, some)
+                continue
+            self._find_partitions({row.routing_key: None for row in some})
             streams: dict[str, list[Row]] = {}
             for row in some:
-                streams.setdefault(self._stream_of(row.routing_key), []).append(row)
+                streams.setdefault(self._partitions[row.routing_key], []).append(row)
             for stream, mine in streams.items():
                 self._publish(stream, mine)
 
@@ -76,19 +80,18 @@ class RowPublisher:
             messages = [entry[LENGTH_OCTETS:] for entry in _entries(rows[there:])]
             publisher.publish(first + there, messages, self._options.settle_timeout_s)
 
-    def _stream_of(self, routing_key: str) -> str:
-        if self._options.stream:
-            return self._options.stream
-        found = self._partitions.get(routing_key)
-        if found is None:
-            streams = self._link().route(routing_key, self._options.super_stream)
+    def _find_partitions(self, routing_keys: dict[str, None]) -> None:
+        """Ask the broker for the partitions of routing keys that are new: its exchange may hash them, or compare."""
+        if len(self._partitions) > _KEYS_MAX:
+            self._partitions.clear()
+        new = [key for key in routing_keys if key not in self._partitions]
+        if not new:
+            return
+        for key, streams in zip(new, self._link().routes(new, self._options.super_stream), strict=True):
             if len(streams) != 1:
                 text = f"leads to {len(streams)} partitions of super stream {self._options.super_stream!r}, not to one"
-                raise RowError(f"routing key {routing_key!r:.300} {text}")
-            if len(self._partitions) >= _KEYS_MAX:
-                self._partitions.clear()
-            found = self._partitions[routing_key] = streams[0]
-        return found
+                raise RowError(f"routing key {key!r:.300} {text}")
+            self._partitions[key] = streams[0]
 
     def _link(self) -> Link:
         return self._links[0] if self._links else self._add(Link(self._options.links))

@@ -20,7 +20,7 @@ chunk is read.
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from struct import Struct
 from types import TracebackType
@@ -51,6 +51,8 @@ _ID_OCTETS: Final = 8
 _IDS: Final = 256
 # RabbitMQ before 3.11 answers these without the bit of responses.
 _UNMARKED: Final = (Key.ROUTE, Key.PARTITIONS)
+# Requests that are sent before the first answer is read: both sides' buffers have room for so many.
+_ASKED_TOGETHER: Final = 100
 # How long a close waits for its answer.
 _GOODBYE_S: Final = 2.0
 
@@ -159,9 +161,13 @@ class Link:
         """Return the streams of a super stream, in their order. Raises StreamError."""
         return texts_of(self.call(commands.Partitions, super_stream))
 
-    def route(self, routing_key: str, super_stream: str) -> tuple[str, ...]:
-        """Return the streams of a super stream that a routing key leads to. Raises StreamError."""
-        return texts_of(self.call(commands.Route, routing_key, super_stream))
+    def routes(self, routing_keys: Sequence[str], super_stream: str) -> Iterator[tuple[str, ...]]:
+        """Yield, for each routing key, the streams of a super stream that it leads to. Raises StreamError."""
+        for at in range(0, len(routing_keys), _ASKED_TOGETHER):
+            keys = routing_keys[at : at + _ASKED_TOGETHER]
+            asked = [self._ask(commands.Route, key, super_stream) for key in keys]
+            for key, number in zip(keys, asked, strict=True):
+                yield texts_of(self._answer(number, commands.Route, key, super_stream))
 
     def stats(self, stream: str) -> dict[str, int]:
         """Return the figures that the broker has of a stream. Raises StreamError."""
@@ -270,9 +276,16 @@ class Link:
 
     def call(self, made: type[commands.Request], *values: Any) -> bytes:
         """Send a request and return what stands behind its answer's code. Raises StreamError, CallTimeout."""
+        return self._answer(self._ask(made, *values), made, *values)
+
+    def _ask(self, made: type[commands.Request], *values: Any) -> int:
+        """Send a request; return its number."""
         self._last_id += 1
-        number = self._last_id
-        self.send(made(number, *values))
+        self.send(made(self._last_id, *values))
+        return self._last_id
+
+    def _answer(self, number: int, made: type[commands.Request], *values: Any) -> bytes:
+        """Wait for the answer to a request."""
         self.wait(self._timeout_s, lambda: number in self._answers)
         answer = self._answers.pop(number, None)
         if answer is None:

@@ -20,9 +20,9 @@ def bodies(link: Link, stream: str, count: int) -> list[bytes]:
     return found
 
 
-def super_stream(channel, name: str, *keys: str) -> list[str]:
+def super_stream(channel, name: str, *keys: str, kind: str = "direct") -> list[str]:
     """Make a super stream with a partition for each key; return their names."""
-    channel.exchange_declare(name, "direct", durable=True, arguments={"x-super-stream": True})
+    channel.exchange_declare(name, kind, durable=True, arguments={"x-super-stream": True})
     partitions = [f"{name}-{key}" for key in keys]
     for order, (partition, key) in enumerate(zip(partitions, keys, strict=True)):
         channel.queue_declare(partition, durable=True, arguments={"x-queue-type": "stream"})

@@ -6,6 +6,7 @@ pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[sp
 pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'pybroker[spark]'")
 
 from pybroker.spark.options import sink_options
+from pybroker.spark.sink import row_publisher
 from pybroker.spark.sink.identity import TooManyPartitionsError
 from pybroker.spark.sink.row_publisher import RowPublisher
 from pybroker.spark.sink.rows import Row, RowError
@@ -83,6 +84,23 @@ def test_a_connection_that_is_full_is_followed_by_another_one(uri, link_port, li
         publisher.settle()
         assert len(publisher._links) == 2
     assert [[b"a"], [b"b"], [b"c"]] == [bodies(link, each, 1) for each in partitions]
+    for each in partitions:
+        channel.queue_delete(each)
+    channel.exchange_delete(name)
+
+
+def test_many_keys_are_remembered_and_asked_for_again(uri, link_port, link, channel, name, monkeypatch):
+    monkeypatch.setattr(row_publisher, "_KEYS_MAX", 1_500)
+    partitions = super_stream(channel, name, "0", "1", kind="x-super-stream")
+    options = options_of(uri, link_port, superStream=name)
+    keys = [f"customer-{number % 1_900}" for number in range(4_000)]
+    for _ in range(2):
+        with RowPublisher(options, "p", 0) as publisher:
+            publisher.publish(Row(name, key, bytes(2), key.encode()) for key in keys)
+            publisher.settle()
+    found = [bodies(link, each, link.ends(each).next) for each in partitions]
+    assert sorted(key.encode() for key in keys) == sorted(found[0] + found[1])
+    assert not set(found[0]) & set(found[1])
     for each in partitions:
         channel.queue_delete(each)
     channel.exchange_delete(name)

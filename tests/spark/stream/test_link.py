@@ -169,7 +169,10 @@ def test_a_super_stream_has_its_partitions_in_order(link, channel, name):
         channel.queue_declare(f"{name}-{number}", durable=True, arguments={"x-queue-type": "stream"})
         channel.queue_bind(f"{name}-{number}", name, str(number), arguments={"x-stream-partition-order": number})
     assert link.partitions(name) == tuple(f"{name}-{number}" for number in range(3))
-    assert link.route("1", name) == (f"{name}-1",)
+    keys = [str(number % 4) for number in range(250)]
+    assert [(f"{name}-{key}",) if key < "3" else () for key in keys] == list(link.routes(keys, name))
+    with pytest.raises(StreamError, match="Route '1' 'nowhere'"):
+        list(link.routes(["1"], "nowhere"))
     for number in range(3):
         channel.queue_delete(f"{name}-{number}")
     channel.exchange_delete(name)
