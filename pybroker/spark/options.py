@@ -247,6 +247,8 @@ def _check_streams(values: Mapping[str, Any]) -> None:
     elif not named:
         text = f"is {values['exactlyOnce']}, which needs stream or superStream: queues do not know what they had"
         raise OptionError("exactlyOnce", text)
+    elif values["exactlyOnce"] == TASK and "maxInFlight" in values:
+        raise OptionError("maxInFlight", "is not for exactlyOnce=task: the rows of a task are confirmed together")
     elif not values.get("mandatory", True):
         raise OptionError("mandatory", "is false, and exactlyOnce drops no row")
     elif ("publisherName" in values) != ("publisherSequence" in values):

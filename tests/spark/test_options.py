@@ -208,6 +208,7 @@ def test_a_sink_of_streams_knows_where_rows_go():
         ({"stream": "s", "exchange": "e"}, "exchange and stream exclude each other"),
         ({"stream": "s", "routingKey": "k"}, "routingKey and stream exclude each other"),
         ({"stream": "s", "exactlyOnce": "task", "mandatory": "false"}, "mandatory is false, and exactlyOnce"),
+        ({"stream": "s", "exactlyOnce": "task", "maxInFlight": "9"}, "maxInFlight is not for exactlyOnce=task"),
         ({"stream": "s", "publisherName": "p"}, "publisherName is for exactlyOnce=rows or exactlyOnce=task"),
         ({"exchange": "e", "streamPort": "5999"}, "streamPort is for streams"),
         ({"stream": "s", "exactlyOnce": "rows", "publisherName": "p"}, "publisherName and publisherSequence belong"),

@@ -77,7 +77,7 @@ class Publisher:
             try:
                 self._channel._publish_many(some, len(some), mandatory=self._options.mandatory)
             except ConnectionBlocked as error:
-                raise self._blocked(self._options.blocked_max_s) from error
+                raise blocked(self._connection, self._options.blocked_max_s) from error
             except ClientError as error:
                 raise behind(error) from error
             self._open += len(some)
@@ -101,7 +101,7 @@ class Publisher:
                     blocked_s += now - last
                 last = now
                 if blocked_s > self._options.blocked_max_s:
-                    raise self._blocked(blocked_s) from error
+                    raise blocked(self._connection, blocked_s) from error
                 if waited_s > self._options.confirm_timeout_s:
                     text = f"{self._open} messages were not confirmed within {self._options.confirm_timeout_s:g} s"
                     raise ConfirmTimeout(f"{text} (publisherConfirmTimeoutMs)") from error
@@ -134,9 +134,11 @@ class Publisher:
             )
             raise MessageReturned(f"{text} (set mandatory=false to drop such messages)", message)
 
-    def _blocked(self, blocked_s: float) -> PublisherBlocked:
-        reason = self._connection.blocked_reason or "without a reason"
-        return PublisherBlocked(f"the broker blocked publishers for {blocked_s:g} s (maxBlockedMs), {reason}")
+
+def blocked(connection: Connection, blocked_s: float) -> PublisherBlocked:
+    """Return the error of a broker that took no messages for too long."""
+    reason = connection.blocked_reason or "without a reason"
+    return PublisherBlocked(f"the broker blocked publishers for {blocked_s:g} s (maxBlockedMs), {reason}")
 
 
 def behind(error: ClientError) -> Exception:

@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from pybroker.client import Connection
-from pybroker.client.errors import AmqpError, ClientError
+from pybroker.client.errors import AmqpError, CallTimeout, ClientError, ConnectionBlocked
 from pybroker.spark.options import SinkOptions
-from pybroker.spark.sink.publisher import behind
+from pybroker.spark.sink.publisher import ConfirmTimeout, behind, blocked
 from pybroker.spark.sink.rows import Row
 from pybroker.wire.properties import decode_properties, encode_properties
 from pybroker.wire.table import Table
@@ -36,8 +36,10 @@ class TaskPublisher:
     def __init__(self, options: SinkOptions, publisher: str, batch: int) -> None:
         """Connect. Raises CannotNumberError, AuthenticationFailed, AmqpError, ClientError, OSError."""
         self._headers: Table | None = Table({"x-pybroker-publisher": publisher, "x-pybroker-sequence": batch})
-        client = replace(options.client, blocked_timeout_s=options.blocked_max_s)
-        self._connection = Connection(client)
+        self._options = options
+        # The client's time-out begins anew when a broker that blocked publishers takes messages again.
+        patient = replace(options.client, blocked_timeout_s=options.blocked_max_s)
+        self._connection = Connection(replace(patient, rpc_timeout_s=options.confirm_timeout_s))
         try:
             self._check()
             self._channel = self._connection.channel()
@@ -53,7 +55,10 @@ class TaskPublisher:
             raise CannotNumberError(f"{text}: this one does not, use exactlyOnce=rows")
 
     def publish(self, rows: Iterable[Row]) -> None:
-        """Add messages to the transaction. Raises TaskTooLargeError, AmqpError, ClientError, OSError."""
+        """Add messages to the transaction.
+
+        Raises TaskTooLargeError, ConfirmTimeout, PublisherBlocked, AmqpError, ClientError, OSError.
+        """
         rows = iter(rows)
         while some := list(islice(rows, _TOGETHER)):
             if self._headers is not None:
@@ -62,14 +67,27 @@ class TaskPublisher:
             try:
                 self._channel._publish_many(some, len(some), mandatory=True)
             except ClientError as error:
-                raise _told(error) from error
+                raise self._told(error) from error
 
     def settle(self) -> None:
         """Have them published, all or none; those that the broker has are dropped. Raises as `publish`."""
         try:
             self._channel.tx_commit()
         except (AmqpError, ClientError) as error:
-            raise _told(error) from error
+            raise self._told(error) from error
+
+    def _told(self, error: Exception) -> Exception:
+        """Return what the broker said, where that is why a channel ended, or which option's time is over."""
+        reason = behind(error) if isinstance(error, ClientError) else error
+        if isinstance(reason, AmqpError) and _TOO_LARGE in reason.text:
+            text = "a task has more than 16 MiB of messages, which exactlyOnce=task cannot publish at once"
+            return TaskTooLargeError(f"{text}: have more partitions, or smaller batches")
+        if isinstance(reason, ConnectionBlocked | CallTimeout) and self._connection.blocked_reason is not None:
+            return blocked(self._connection, self._options.blocked_max_s)
+        if isinstance(reason, CallTimeout):
+            text = f"a task was not committed within {self._options.confirm_timeout_s:g} s"
+            return ConfirmTimeout(f"{text} (publisherConfirmTimeoutMs)")
+        return reason
 
     def __enter__(self) -> Self:
         return self
@@ -86,12 +104,3 @@ def _with_headers(row: Row, headers: Table) -> Row:
     mine = properties.headers
     properties.headers = headers if mine is None else Table({**mine, **headers}, mine.types)
     return row._replace(properties=encode_properties(properties))
-
-
-def _told(error: Exception) -> Exception:
-    """Return what the broker said, where that is why a channel ended."""
-    reason = behind(error) if isinstance(error, ClientError) else error
-    if isinstance(reason, AmqpError) and _TOO_LARGE in reason.text:
-        text = "a task has more than 16 MiB of messages, which exactlyOnce=task cannot publish at once"
-        return TaskTooLargeError(f"{text}: have more partitions, or smaller batches")
-    return reason

@@ -1,6 +1,8 @@
 """All rows of a task by one transaction: once, or not at all."""
 
+import os
 import queue
+import signal
 
 import pytest
 
@@ -11,6 +13,7 @@ from pybroker.client import Properties
 from pybroker.client.errors import PreconditionFailed
 from pybroker.spark.options import sink_options
 from pybroker.spark.sink import task_publisher
+from pybroker.spark.sink.publisher import ConfirmTimeout, PublisherBlocked
 from pybroker.spark.sink.rows import Row
 from pybroker.spark.sink.task_publisher import CannotNumberError, TaskPublisher, TaskTooLargeError
 from pybroker.wire.properties import encode_properties
@@ -88,6 +91,36 @@ def test_a_task_above_the_limit_is_told_what_to_do(uri, link, stream):
     with pytest.raises(TaskTooLargeError, match="have more partitions"):
         published(options_of(uri, stream=stream), 0, *[row(bytes(1_000_000), stream)] * 17)
     assert 0 == link.ends(stream).next
+
+
+def test_a_broker_that_does_not_answer_is_waited_for_so_long(broker, uri, stream):
+    if not broker.is_ours:
+        pytest.skip("a broker that was given is not to be stopped")
+    with TaskPublisher(options_of(uri, stream=stream, publisherConfirmTimeoutMs="300"), "p", 0) as publisher:
+        publisher.publish([row(b"0", stream)])
+        os.kill(broker.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(ConfirmTimeout, match=r"not committed within 0.3 s \(publisherConfirmTimeoutMs\)"):
+                publisher.settle()
+        finally:
+            os.kill(broker.pid, signal.SIGCONT)
+
+
+def test_a_blocked_broker_is_waited_for_longer_and_the_alarm_is_named(broker, uri, link, stream):
+    if not broker.is_ours:
+        pytest.skip("no pybrokerctl for a broker that was given")
+    options = options_of(uri, stream=stream, publisherConfirmTimeoutMs="300", maxBlockedMs="700")
+    with TaskPublisher(options, "p", 0) as publisher:
+        broker.ctl("set_vm_memory_high_watermark", "0")
+        try:
+            publisher.publish([row(b"0", stream)])
+            with pytest.raises(PublisherBlocked, match=r"for 0.7 s \(maxBlockedMs\), .*low on memory"):
+                publisher.settle()
+        finally:
+            broker.ctl("set_vm_memory_high_watermark", "0.4")
+    # The broker may take what it was sent: run again, the task is there once.
+    published(options, 0, row(b"0", stream))
+    assert 1 == link.ends(stream).next
 
 
 def test_a_broker_that_would_not_know_it_again_is_refused(broker, uri, monkeypatch):
