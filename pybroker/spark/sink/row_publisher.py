@@ -90,7 +90,8 @@ class RowPublisher:
         for key, streams in zip(new, self._link().routes(new, self._options.super_stream), strict=True):
             if len(streams) != 1:
                 text = f"leads to {len(streams)} partitions of super stream {self._options.super_stream!r}, not to one"
-                raise RowError(f"routing key {key!r:.300} {text}")
+                hint = "" if streams else " (pybrokerctl add_super_stream --hash-exchange makes one that takes any key)"
+                raise RowError(f"routing key {key!r:.300} {text}{hint}")
             self._partitions[key] = streams[0]
 
     def _link(self) -> Link:
