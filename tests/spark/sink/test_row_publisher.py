@@ -112,11 +112,11 @@ def test_a_stream_that_is_not_there_is_named(uri, link_port):
         published(options, 0, b"0")
 
 
-def test_rabbitmq_remembers_fewer_publishers(broker, options, link, stream):
-    with RowPublisher(options, "p:254", 0, 254) as publisher:
+def test_rabbitmq_remembers_fewer_publishers(broker, into_stream, link, stream):
+    with RowPublisher(into_stream, "p:254", 0, 254) as publisher:
         publisher.publish(rows(b"0"))
         publisher.settle()
-    with RowPublisher(options, "p:255", 0, 255) as publisher:
+    with RowPublisher(into_stream, "p:255", 0, 255) as publisher:
         if broker.is_ours:
             publisher.publish(rows(b"1"))
             publisher.settle()
