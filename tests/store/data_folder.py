@@ -20,7 +20,7 @@ class DataFolder:
         self.definitions = Folder(path)
         self.definitions.fill({("queue", ("/", f"q{n}")): {"id": n} for n in QUEUES})
         self.log = open_log(Disk(path))
-        self.node = Node(self.log, QUEUES, largest=20_000)
+        self.node = Node(self.log, QUEUES, largest=20_000, root=Disk(path))
         self.expected: dict[int, dict[int, bytes]] = {n: {} for n in QUEUES}
         self._runs: list[tuple[int, object, int]] = []
 
@@ -63,7 +63,7 @@ class DataFolder:
 
 def contents(path: Path) -> dict[int, dict[int, bytes]]:
     """Start a node on a data folder; return what lives in its queues."""
-    node = Node(Disk(log_folder(path)), QUEUES)
+    node = Node(Disk(log_folder(path)), QUEUES, root=Disk(path))
     return {queue: node.bodies(live, queue) if (live := node.live(queue)) else {} for queue in QUEUES}
 
 

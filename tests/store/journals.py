@@ -37,12 +37,12 @@ def open_segment(disk, number=1):
 class Node:
     """One life of a log. `live` are the queues that exist; `steps` runs the workers dry unless told not to."""
 
-    def __init__(self, disk, queues=(1, 2, 3), largest=None, clock=None):
+    def __init__(self, disk, queues=(1, 2, 3), largest=None, clock=None, root=None):
         self.disk = disk
         self.clock = clock or FakeClock()
         self.turn = Turn()
         self.journal_worker, self.files_worker = InlineWorker(), InlineWorker()
-        self.recovered = Recovery(disk, set(queues), lambda done, of: None).run()
+        self.recovered = Recovery(disk, set(queues), lambda done, of: None, root).run()
         self.log = Journal(
             disk,
             self.journal_worker,
@@ -51,6 +51,7 @@ class Node:
             self.turn,
             MemoryDefinitions(),
             self.recovered,
+            root,
         )
         if largest:
             self.log.maintenance.largest_octets = self.log.maintenance.segment_octets = largest

@@ -52,7 +52,7 @@ def repair(data: "Path") -> Work:
         return done
     disk = Disk(folder)
     done += yield from _damaged_footers(disk)
-    found = Recovery(disk, known, _nobody).run()
+    found = Recovery(disk, known, _nobody, Disk(data)).run()
     if found.cut:
         done.append(found.cut)
     # Damage is reported when it is taken out.

@@ -11,6 +11,7 @@ from pybroker.store.disk import Disk
 from pybroker.store.format import segment_number
 from pybroker.store.log_path import log_folder
 from pybroker.store.recovery.quarantine import QUARANTINE
+from pybroker.store.segments.newest import NAME as NEWEST
 from pybroker.store.tools.repair import repair
 from pybroker.store.tools.scrub import Scrub, scrub_definitions, scrub_log
 from tests.store.data_folder import DataFolder, contents, done, flip
@@ -153,3 +154,11 @@ def test_definitions_are_restored_from_their_snapshot(data):
 
 def test_a_folder_without_a_log_has_none_to_repair(tmp_path):
     assert [] == done(repair(tmp_path))[1]
+
+
+def test_the_file_that_has_the_newest_segment_is_the_data_folders(data):
+    assert NEWEST not in data.log.names()
+    newest = (data.path / NEWEST).read_bytes()
+    assert [] == done(repair(data.path))[1]
+    assert NEWEST not in data.log.names()
+    assert newest == (data.path / NEWEST).read_bytes()
