@@ -74,7 +74,7 @@ def check_rest(node: "Node", waiting: int) -> None:
 def _check_streams_rest(node: "Node") -> None:
     assert node.streams is not None
     mine = node.streams.broker.streams
-    for what in (mine.busy, mine.uncommitted, mine.straight._batch, mine.straight._writes):
+    for what in (list(mine.busy()), mine.uncommitted, mine.straight._batch, mine.straight._writes):
         if what:
             raise Violation("stream stuck", f"{what}, fault {node.fault.hit}, swallowed {node.swallowed}")
     pending = sum(stream.pending for stream in node.streams.streams.values())

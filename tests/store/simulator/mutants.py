@@ -179,7 +179,7 @@ MUTANTS = {
     ),
     "uncommitted_write": Mutant(
         "streams.tail",
-        "        if committed_seq is not None:\n",
+        "        if self._committed_seq is not None:\n",
         "        if False:\n",
         "a straight write counts after a start though the log did not commit it",
         only="kill,power,streams",
