@@ -99,10 +99,17 @@ class SegmentFile:
         return None
 
     def scan_all(self) -> "Iterator[Found]":
-        """Give all records, and what is damaged between them."""
+        """Give all records, and what is damaged between them.
+
+        Behind the size that the header tells there is never anything but a footer. Octets there that are no record are
+        of one that a full disk, or a crash, kept from being written: nothing is lost with them.
+        """
         end = self.size - fmt.TRAILER_OCTETS
-        sealed = end > fmt.HEADER_OCTETS and fmt.decode_trailer(self.read(end, fmt.TRAILER_OCTETS)) is not None
-        return self._scan(fmt.HEADER_OCTETS, end if sealed else self.size, SCAN_OCTETS)
+        if end > fmt.HEADER_OCTETS and fmt.decode_trailer(self.read(end, fmt.TRAILER_OCTETS)) is not None:
+            return self._scan(fmt.HEADER_OCTETS, end, SCAN_OCTETS)
+        found = self._scan(fmt.HEADER_OCTETS, self.size, SCAN_OCTETS)
+        size = self.header.size if self.header is not None else 0
+        return (each for each in found if not (size and each.offset >= size and isinstance(each, Damaged)))
 
     def read_publishes(
         self, wanted: "SeqRanges", index: "Index", on_damage: "Callable[[Damaged], None]"

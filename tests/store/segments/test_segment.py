@@ -184,6 +184,28 @@ def test_sealing_is_on_disk_when_it_returns():
         assert SegmentFile(crashed, 1, LOG_ID).read_footer() is not None
 
 
+@pytest.mark.parametrize("damaged", [False, True])
+def test_what_a_full_disk_left_of_a_footer_is_no_damage(damaged):
+    sample = Sample(count=10)
+    sample.disk.sync_folder()
+    file = sample.disk.open(NAME, write=True)
+    sample.disk.sync(file)
+    sample.disk.power.capacity = sample.disk.size(file) + 600
+    with pytest.raises(DiskError, match="No space left"):
+        sample.seal()
+    left = 0
+    for seed in range(20):
+        crashed = sample.disk.crash(random.Random(seed))
+        if damaged:
+            crashed.damage(NAME, sample.used - 1, b"\xff")
+        file = SegmentFile(crashed, 1, LOG_ID)
+        left += file.size > sample.used
+        assert not file.short
+        found = [each for each in file.scan_all() if isinstance(each, Damaged)]
+        assert [each.offset for each in found] == [max(sample.offsets.values())] * damaged
+    assert left  # the file is cut back without a sync
+
+
 def test_sealing_twice_is_sealing_once():
     sample = Sample().seal()
     once = sample.disk.read_file(NAME)
