@@ -107,6 +107,7 @@ def machine():
         "cpu": model[1] if model else platform.machine(),
         "cpus": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
+        "congestion_control": Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip(),
         "python": platform.python_version(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
