@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 TELL_MS: Final = 1_000
 # The head of a chunk has 32 bits for the number.
 _COUNT_MAX: Final = (1 << 32) - 1
+# An offset has 64 bits.
+_DIGITS_MAX: Final = 20
 
 
 class RangedSubscription(Subscription):
@@ -44,7 +46,10 @@ class RangedSubscription(Subscription):
             super().give(more)
 
     def deliver_chunk(self, run: EntriesRun, now_ms: int) -> None:
-        """Put a chunk into the outbox, behind what was passed over before it."""
+        """Put a chunk into the outbox, behind what was passed over before it; none that begins behind the end."""
+        if run.first_seq >= self._until:
+            self.came_to(run.first_seq)
+            return
         self._tell()
         super().deliver_chunk(run, now_ms)
         self._end_at(run.first_seq + run.count)
@@ -90,6 +95,6 @@ class RangedSubscription(Subscription):
 def until_of(properties: Mapping[str, str]) -> int:
     """Return the offset at which a subscription ends. Raises PreconditionFailed."""
     text = properties[UNTIL]
-    if not (text.isascii() and text.isdecimal()):
+    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
         raise PreconditionFailed(f"{UNTIL} is no offset: {text:.100}")
     return int(text)

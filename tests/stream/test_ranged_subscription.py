@@ -74,6 +74,18 @@ def test_an_end_that_is_gone_is_told(world, peer):
     assert got(peer) == [(2, 0)]
 
 
+def test_a_chunk_behind_the_end_is_not_delivered(world, peer):
+    fill(peer, "abab")
+    peer.subscribe(begin=Offset(OffsetType.LAST), **{UNTIL: "2"})
+    assert got(peer) == [(6, 0)]
+    reader = StreamPeer(world)
+    reader.subscribe(credit=0, **{UNTIL: "3"})
+    (at,) = [at for each, at in world.vhost.queues["s"].readers.items() if each.channel is reader.session.channel]
+    at._skip_to(4)
+    reader.send(commands.Credit(1, 5))
+    assert got(reader) == [(4, 0)]
+
+
 def test_more_messages_than_a_chunk_has_a_number_for(peer, monkeypatch):
     monkeypatch.setattr("pybroker.stream.ranged_subscription._COUNT_MAX", 3)
     fill(peer, "aa")
@@ -88,7 +100,8 @@ def test_others_are_told_nothing(peer):
 
 
 @pytest.mark.parametrize(
-    "properties", [{UNTIL: "-1"}, {UNTIL: ""}, {UNTIL: "3", "name": "n", "single-active-consumer": "true"}]
+    "properties",
+    [{UNTIL: "-1"}, {UNTIL: ""}, {UNTIL: "9" * 5_000}, {UNTIL: "3", "name": "n", "single-active-consumer": "true"}],
 )
 def test_what_makes_no_sense_is_refused(peer, properties):
     code = peer.call(commands.Subscribe, 1, "s", NEXT, 1, properties).code
