@@ -1,7 +1,8 @@
-"""Removals: jobs that nobody waits for, of which the writer has one at a time, so that others have their turn between.
+"""Removals: jobs that no message waits for. The writer has one at a time, so that others have their turn between.
 
-To remove a stream's folder takes several syncs. Thousands of deleted streams would keep messages of the others from
-moving for seconds, and the node from stopping: `stop` forgets what was not begun, and the next start goes on with it.
+To remove a stream's folder takes several syncs, to truncate one two. Thousands of them would keep messages of the
+others from moving for seconds, confirms of what goes straight into files as well, and the node from stopping: `stop`
+forgets what was not begun. The next start goes on with what was deleted.
 """
 
 from collections import deque
@@ -27,13 +28,18 @@ class Removals(Worker):
     def submit(self, job: "Job", done: "Done") -> None:
         """Have a job done behind those that wait."""
         self._waiting.append((job, done))
-        self._next()
+        try:
+            self._next()
+        except Exception:
+            self._waiting.pop()
+            raise
 
     def _next(self) -> None:
         if self._waiting and not self._busy:
-            job, done = self._waiting.popleft()
-            self._busy = True
+            job, done = self._waiting[0]
             self._worker.submit(partial(self._run, job), partial(self._ended, done))
+            self._busy = True
+            self._waiting.popleft()
 
     def _run(self, job: "Job") -> Any:
         """Do a job, in the writer's thread, unless the node stops."""
@@ -41,8 +47,11 @@ class Removals(Worker):
 
     def _ended(self, done: "Done", result: Any) -> None:
         self._busy = False
-        self._next()
-        done(result)
+        try:
+            self._next()
+        finally:
+            if not self._stopped:
+                done(result)
 
     def stop(self) -> None:
         """Forget all that was not begun."""

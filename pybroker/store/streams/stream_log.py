@@ -53,7 +53,8 @@ class StreamLog(LogReads):
     ) -> None:
         super().__init__(reader, recovered.writer.folder, recovered.segments)
         self._log = log
-        self._remover = remover or writer  # of the whole folder, behind what the writer has begun
+        # Of the whole folder, and of what is truncated: behind what the writer has begun, and one at a time of all.
+        self._remover = remover or writer
         self._worker = writer
         self._writer = recovered.writer
         self._last_chunk_offset = recovered.last_chunk_offset
@@ -229,7 +230,8 @@ class StreamLog(LogReads):
         def after(error: BaseException | None, _removed: int) -> None:
             done(error)
 
-        self._worker.submit(job, partial(self._removed, after))
+        # The newest segment is not among them: messages may be written meanwhile.
+        self._remover.submit(job, partial(self._removed, after))
 
     def delete(self, done: "Callable[[BaseException | None], None]") -> None:
         """Remove the whole stream; `done` gets None, or a DiskError: then a start would go on with it."""

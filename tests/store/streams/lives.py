@@ -94,10 +94,11 @@ def expected(first: int, stop: int) -> dict[int, bytes]:
 class Life:
     """A stream's log from a start on; its workers work when they are told to."""
 
-    def __init__(self, disk, stream_id=STREAM, committed_seq=None):
+    def __init__(self, disk, stream_id=STREAM, committed_seq=None, writer=None, remover=None):
         self.disk = disk
-        self.writer, self.reader = InlineWorker(), InlineWorker()
-        self.log = StreamLog(disk, self.writer, self.reader, recover(disk, stream_id, committed_seq))
+        self.writer = InlineWorker() if writer is None else writer
+        self.reader = InlineWorker()
+        self.log = StreamLog(disk, self.writer, self.reader, recover(disk, stream_id, committed_seq), remover)
         self.damages = []
         self.log.on_damage = self.damages.append
 

@@ -4,8 +4,19 @@ import sys
 
 import pytest
 
+from pybroker.store.streams.removals import Removals
+from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk
-from tests.store.streams.lives import MESSAGES, SEQS_AHEAD, Life, chunks, expected, segment_files, timestamp
+from tests.store.streams.lives import (
+    MESSAGES,
+    SEGMENT_OCTETS,
+    SEQS_AHEAD,
+    Life,
+    chunks,
+    expected,
+    segment_files,
+    timestamp,
+)
 
 
 def test_numbers_follow_what_is_written(life):
@@ -121,6 +132,23 @@ def test_a_truncation_ends_where_the_segments_do(life):
     assert life.ask("truncate", MESSAGES + 1_000) is None
     log = Life(life.disk).log
     assert (log.first_offset, log.next_offset, log.last_chunk_offset) == (MESSAGES, MESSAGES, MESSAGES)
+
+
+def test_truncations_of_many_streams_leave_the_writer_to_others_between_two():
+    disk, worker = FaultyDisk(), InlineWorker()
+    removals = Removals(worker)
+    lives = [Life(disk, number, writer=worker, remover=removals) for number in range(1, 6)]
+    for each in lives:
+        each.fill(60)
+    done = []
+    for number, each in enumerate(lives, 1):
+        each.log.truncate(30, lambda error, number=number: done.append((number, error)))
+    lives[4].log.append(chunks(60, 5), SEGMENT_OCTETS, lambda error: done.append(("written", error)))
+    worker.run()
+    assert done == [(1, None), ("written", None), *((number, None) for number in range(2, 6))]
+    assert [(each.log.first_offset, each.log.next_offset) for each in lives] == [(30, 60)] * 4 + [(30, 65)]
+    found = Life(disk, 5)
+    assert sorted(found.read(30)) == list(range(30, 65))
 
 
 def test_a_deleted_stream_is_gone(life):
