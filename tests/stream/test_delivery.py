@@ -5,6 +5,7 @@ import errno
 import pytest
 
 from pybroker.core.peer.slice_buffers import SliceBuffers
+from pybroker.core.stream.streams import SOUND_MS
 from pybroker.session import FileOutput
 from pybroker.store.streams.recovery import recover
 from pybroker.store.streams.stream_log import StreamLog
@@ -292,3 +293,16 @@ def test_a_peer_of_small_frames_gets_parts(world, files):
     chunks = small.chunks()
     assert len(chunks) > 3
     assert [body for chunk in chunks for body in chunk.bodies] == [body for bodies in CHUNKS for body in bodies]
+
+
+def test_a_disk_that_damages_a_chunk_is_noticed_though_somebody_reads_all_the_time(world, peer, files):
+    readers = [peer, StreamPeer(world), StreamPeer(world)]
+    for reader in readers[:2]:
+        reader.subscribe()
+    files.run()
+    files.segment.seen[files.segment.seen.index(b"0007")] ^= 1
+    world.advance(SOUND_MS)
+    readers[2].subscribe()
+    files.run()
+    found = [[chunk.bodies for chunk in reader.chunks()] for reader in readers]
+    assert found == [CHUNKS, CHUNKS, CHUNKS[1:]]

@@ -1,8 +1,8 @@
 """SharedReads: chunks found in streams' files lately, for readers that follow each other: each is checked once.
 
-Chunks do not change, so nothing here is ever wrong; what is below a stream's first offset nobody asks for. Entries of
-large chunks stay in the files, of which some are open here: what the system still has in memory of those was sound when
-it was read from the disk.
+Chunks do not change; what is below a stream's first offset nobody asks for. Entries of large chunks stay in the files,
+of which some are open here: these were sound when they were found. The system may let go of them and read them again,
+ahead of what it is asked for, so they are found anew from time to time: a disk that damages them is noticed.
 """
 
 from functools import partial
@@ -103,6 +103,11 @@ class SharedReads:
 
     def _drop(self, key: "Key") -> None:
         self.octets -= _octets(key, self._kept.pop(key))
+
+    def forget_stored(self) -> None:
+        """Forget chunks whose entries stay in the files: who comes next finds out whether they are sound still."""
+        for key in [key for key in self._kept if key[2]]:
+            self._drop(key)
 
     # -- segments ------------------------------------------------------------------------------------------------------
 

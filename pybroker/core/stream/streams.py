@@ -50,6 +50,8 @@ NODE_CACHED_OCTETS_MAX: Final = 67_108_864
 # While so much has not moved, publishers are not read.
 PENDING_OCTETS_MAX: Final = 134_217_728
 RETAIN_MS: Final = 10_000
+# So long chunks whose entries stay in the files are known to be sound.
+SOUND_MS: Final = 30_000
 # Of a segment file, if neither an argument nor a policy says; of a bounded stream, a part of what it may have.
 SEGMENT_OCTETS: Final = 500_000_000
 SEGMENTS_MIN: Final = 8
@@ -73,6 +75,7 @@ class Streams:
         "_retain_ms",
         "_retaining",
         "_save",
+        "_sound_ms",
         "again",
         "cached",
         "conversion",
@@ -95,7 +98,7 @@ class Streams:
         self._moving: dict[Stream, bool] = {}  # whether that is written to its files, and not read from the log yet
         self.straight = Straight(self)
         self._retaining: dict[Stream, None] = {}  # whose files are being looked at
-        self._retain_ms = 0
+        self._retain_ms = self._sound_ms = 0
         self.uncommitted: dict[Stream, None] = {}
         self.again: list[Callable[[], None]] = []
         self.trackers = OffsetSweeper(broker.turn)
@@ -154,6 +157,9 @@ class Streams:
             self.shared_reads.release_removed()
         else:
             self.shared_reads.clear()
+        if now_ms - self._sound_ms >= SOUND_MS:
+            self._sound_ms = now_ms
+            self.shared_reads.forget_stored()
         self._move_oldest(lambda since_ms: now_ms - since_ms >= MOVE_MS)
         if now_ms - self._retain_ms >= RETAIN_MS:
             self._retain_ms = now_ms

@@ -138,6 +138,18 @@ def test_what_stays_in_the_files_is_known_also_for_a_single_reader(shared, read)
     assert len(stream.files.asked) == 1
 
 
+def test_what_stays_in_the_files_is_looked_at_anew(shared, read):
+    stream, runs = Stream(), [entries_run(5, b"abc")]
+    read(stream, 5, stored=True)
+    stream.files.answer(Found([stored()], Segment()))
+    read(stream, 5)
+    stream.files.answer(runs)
+    shared.forget_stored()
+    read(stream, 5, stored=True)
+    assert [offset for offset, _ in stream.files.asked] == [5]
+    assert (read(stream, 5), shared.octets) == ([runs], RUN_OCTETS + 7)
+
+
 def test_of_runs_in_memory_a_single_reader_leaves_nothing(shared, read):
     stream = Stream(readers=1)
     read(stream, 5, stored=True)
