@@ -4,9 +4,12 @@ The program is a process of its own, because Spark takes seconds and half a giga
 messages go to standard error directly. A report is a file: showing it starts nothing.
 """
 
+import ctypes
 import json
+import signal
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pybroker.control.spec import Node, Refused
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from pybrokerctl.call import Call
 
 PROGRAM: Final = "pybroker.spark.pipeline"
+# prctl(2).
+PR_SET_PDEATHSIG: Final = 1
 
 
 def perform(call: "Call", args: Any) -> int:
@@ -41,11 +46,22 @@ def perform(call: "Call", args: Any) -> int:
 
 
 def run(words: list[str], *, quiet: bool) -> dict[str, Any]:
-    """Run the program; return its answer. Raises Refused with what it says was wrong."""
+    """Run the program; return its answer. Raises Refused with what it says was wrong.
+
+    It ends when this process does, however that ends: `follow` would go on, and hold the warehouse, for ever.
+    """
     # Its log goes elsewhere, and a package has nothing to be quiet about.
     more = ["--quiet"] if quiet and words[0] != "package" else []
     command = [sys.executable, "-m", PROGRAM, "--tell", *words, *more]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)  # noqa: S603 - ours
+    # Looked up here: little is safe between fork and exec.
+    end_with_parent = partial(ctypes.CDLL(None).prctl, PR_SET_PDEATHSIG, signal.SIGTERM)
+    done = subprocess.run(  # noqa: S603 - ours
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        check=False,
+        preexec_fn=end_with_parent,
+    )
     try:
         document: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     except (ValueError, IndexError):

@@ -1,10 +1,15 @@
 """pipeline and report: the program is started and its answer shown; a report starts nothing."""
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from pybrokerctl import pipeline
@@ -40,6 +45,38 @@ def test_the_answer_is_shown_to_people_and_programs(ctl, program):
     assert (code, json.loads(out)["rows"]) == (0, 3)
     ctl("-q", "pipeline", "status")
     assert program.words == ["status", "--quiet"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_it_ends_with_the_command(tmp_path, number):
+    (tmp_path / "endless.py").write_text(
+        "import os, pathlib, sys, time\n"
+        "place = pathlib.Path(sys.argv[-1])\n"
+        "place.with_suffix('.new').write_text(str(os.getpid()))\n"
+        "place.with_suffix('.new').rename(place)\n"
+        "time.sleep(300)\n"
+    )
+    place = tmp_path / "pid"
+    start = f"from pybrokerctl import pipeline; pipeline.PROGRAM = 'endless'; pipeline.run(['{place}'], quiet=False)"
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    command = subprocess.Popen([sys.executable, "-c", start], env=os.environ | {"PYTHONPATH": path})
+    deadline = time.monotonic() + 30
+    while not place.exists():
+        assert command.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    program = psutil.Process(int(place.read_text()))
+    command.send_signal(number)
+    assert command.wait(30) == -number
+    while is_running(program):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_running(process):
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 @pytest.mark.parametrize("code", [64, 65, 69, 75])
