@@ -114,6 +114,8 @@ class Link:
             except AuthenticationFailed:
                 raise
             except (OSError, ClientError) as error:
+                if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+                    error.filename = f"{address.host}:{address.port}"  # told with the error
                 failure = error
                 continue
             self.properties: Mapping[str, str] = agreed.properties

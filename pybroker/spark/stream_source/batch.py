@@ -41,15 +41,13 @@ class StreamBatchReader(DataSourceReader):
         streams = Streams(options)
         try:
             ends = streams.ends()
-            for name, position in (("startingOffsets", options.starting), ("endingOffsets", options.ending)):
-                check_names(position, ends, name)
+            for position in (options.starting, options.ending):
+                check_names(position, ends)
             found = []
             for stream, there in ends.items():
                 strict = not options.strategy_is_latest
-                start = resolve(
-                    options.starting or _START, "startingOffsets", stream, streams.link, there, late_is_error=strict
-                )
-                stop = resolve(options.ending or _STOP, "endingOffsets", stream, streams.link, there)
+                start = resolve(options.starting or _START, stream, streams.link, there, late_is_error=strict)
+                stop = resolve(options.ending or _STOP, stream, streams.link, there)
                 found.append(Range(stream, there.id, streams.number(stream), start, stop))
         finally:
             streams.close()

@@ -53,12 +53,11 @@ class StreamStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options = self._options
         # Spark prepares for availableNow before it asks for this.
         ends = self._frozen if self._frozen is not None else self._look()
-        check_names(options.starting, ends, "startingOffsets")
+        check_names(options.starting, ends)
         places = {}
         for stream, there in ends.items():
             start = resolve(
                 options.starting or _START,
-                "startingOffsets",
                 stream,
                 self._streams.link,
                 there,

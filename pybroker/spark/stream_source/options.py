@@ -159,5 +159,7 @@ def _one_of(values: Mapping[str, Any], names: tuple[str, ...]) -> Position | Non
     given = [name for name in names if name in values]
     if len(given) > 1:
         raise OptionError(given[1], f"and {given[0]} exclude each other")
-    found: Position | None = values[given[0]] if given else None
+    if not given:
+        return None
+    found: Position = values[given[0]]._replace(option=given[0])
     return found

@@ -17,18 +17,21 @@ _NUMBER_MAX: Final = (1 << 63) - 1
 
 
 class Position(NamedTuple):
-    """An offset, or a time in ms of wall time: for all streams, or for each by its name."""
+    """An offset, or a time in ms of wall time: for all streams, or for each by its name; `option` is what said so."""
 
     everywhere: int | None
     streams: Mapping[str, int]
     is_time: bool
+    option: str = ""
 
-    def of(self, stream: str, option: str) -> int:
+    def of(self, stream: str) -> int:
         """Return what it is for a stream. Raises OptionError if it does not say."""
         if self.everywhere is not None:
             return self.everywhere
         if stream not in self.streams:
-            raise OptionError(option, f"does not name stream {stream!r}: all that the query reads have to be there")
+            raise OptionError(
+                self.option, f"does not name stream {stream!r}: all that the query reads have to be there"
+            )
         return self.streams[stream]
 
 
@@ -74,27 +77,33 @@ def _numbers(value: str, least: int) -> dict[str, int]:
     return found
 
 
-def check_names(position: Position | None, streams: Iterable[str], option: str) -> None:
+def check_names(position: Position | None, streams: Iterable[str]) -> None:
     """Raise OptionError if a position names a stream that the query does not read."""
     known = set(streams)
-    for name in position.streams if position is not None else ():
+    if position is None:
+        return
+    for name in position.streams:
         if name not in known:
-            raise OptionError(option, f"names {name!r}, which is none of the streams {', '.join(sorted(known))}")
+            raise OptionError(
+                position.option, f"names {name!r}, which is none of the streams {', '.join(sorted(known))}"
+            )
 
 
 def resolve(
-    position: Position, option: str, stream: str, link: Callable[[], Link], ends: Ends, *, late_is_error: bool = False
+    position: Position, stream: str, link: Callable[[], Link], ends: Ends, *, late_is_error: bool = False
 ) -> int:
     """Return the offset of a position in a stream that goes so far; it is never outside of it.
 
     Raises OptionError for a time behind the last message if that is an error; what `Link` raises.
     """
-    number = position.of(stream, option)
+    number = position.of(stream)
     if position.is_time:
         found = link().resolve(stream, since(number)) if ends.first < ends.next else ends.next
         if found >= ends.next and late_is_error:
             text = f"is {number}: stream {stream!r} has no message of that time or later"
-            raise OptionError(option, f"{text}; startingOffsetsByTimestampStrategy=latest begins with the next one")
+            raise OptionError(
+                position.option, f"{text}; startingOffsetsByTimestampStrategy=latest begins with the next one"
+            )
     elif number in (EARLIEST, LATEST):
         return ends.first if number == EARLIEST else ends.next
     else:

@@ -14,6 +14,7 @@ from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import Code, Key
 from pybroker.wire.stream.fields import texts_octets
 from pybroker.wire.stream.frame import Frame, frame
+from tests.ports import free_port
 from tests.spark.conftest import WAIT_S
 from tests.spark.stream.conftest import encoded, read, with_password
 
@@ -30,6 +31,12 @@ def test_what_is_published_is_read_with_offsets(link, stream, publish):
     ]
     assert (chunks[0].first, chunks[-1].next) == (0, 3)
     assert chunks[0].timestamp_ms > 1_700_000_000_000
+
+
+def test_an_address_where_nobody_listens_is_named(options):
+    nowhere = dataclasses.replace(options, addresses=(Address("127.0.0.1", free_port()),))
+    with pytest.raises(ConnectionRefusedError, match=f"127.0.0.1:{nowhere.addresses[0].port}"):
+        Link(nowhere)
 
 
 def test_more_chunks_than_credit_come(link, stream, publish):

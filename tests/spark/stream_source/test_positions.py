@@ -18,7 +18,7 @@ class Link:
 
 
 def resolved(position, **how):
-    return positions.resolve(position, "startingOffsets", "s", Link, ENDS, **how)
+    return positions.resolve(position, "s", Link, ENDS, **how)
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,17 @@ def test_times():
     assert resolved(positions.by_time(12_500)) == 12
     assert resolved(positions.by_stream('{"s": 3000}')) == 10
     assert resolved(positions.by_time(99_000)) == 20
-    with pytest.raises(OptionError, match="or later; startingOffsetsByTimestampStrategy=latest"):
-        resolved(positions.by_time(99_000), late_is_error=True)
+    late = positions.by_time(99_000)._replace(option="startingTimestamp")
+    with pytest.raises(
+        OptionError, match=r"option startingTimestamp is .* later; startingOffsetsByTimestampStrategy=latest"
+    ):
+        resolved(late, late_is_error=True)
 
 
 def test_each_stream_has_to_be_named_and_no_other():
     with pytest.raises(OptionError, match="does not name stream 's'"):
         resolved(positions.at_start('{"t": 1}'))
     with pytest.raises(OptionError, match="names 't', which is none of the streams s"):
-        positions.check_names(Position(None, {"t": 1}, is_time=False), ["s"], "startingOffsets")
-    positions.check_names(None, ["s"], "startingOffsets")
+        positions.check_names(Position(None, {"t": 1}, is_time=False), ["s"])
+    positions.check_names(None, ["s"])
     assert (EARLIEST, LATEST) == (-2, -1)
