@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
+from greenlet import getcurrent
+
 import pybroker.core.stream
 import pybroker.store
 from pybroker.store.definitions.row_file import RowFileError
@@ -100,11 +102,17 @@ class Fault:
         if self.kind == "line" and self.armed:
             sys.settrace(None)
 
+    def _may_strike(self, frame) -> bool:
+        """Tell whether the error can come of this line: the system is called in threads' jobs, never on the hub."""
+        if isinstance(self.error, OSError) and getcurrent().parent is None:
+            return False
+        return not _only_opens(frame.f_code.co_filename, frame.f_lineno)
+
     def _enter(self, frame, event, argument):
         return self._line if frame.f_code.co_filename.startswith(STORE) else None
 
     def _line(self, frame, event, argument):
-        if event == "line" and not self.hit and not _only_opens(frame.f_code.co_filename, frame.f_lineno):
+        if event == "line" and not self.hit and self._may_strike(frame):
             self.left -= 1
             if self.left <= 0:
                 at = Path(frame.f_code.co_filename).name, frame.f_lineno
