@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 
 class Waiting(NamedTuple):
-    """Ids of one publisher, eight octets each, that wait for the same."""
+    """Ids of one publisher, eight octets each, that wait for the same; `repeats` are those it had sent before."""
 
     receipt: "Receipt"
     publisher: "Publisher"
     ids: list[bytes]
+    repeats: list[bytes]
 
 
 class Confirms:
@@ -33,31 +34,35 @@ class Confirms:
         self.awaited: Log | None = None
 
     def __len__(self) -> int:
-        return sum([len(ids) for waiting in self._line for ids in waiting.ids]) // 8
+        return sum([len(ids) for waiting in self._line for ids in waiting.ids + waiting.repeats]) // ID_OCTETS
 
     @property
     def is_waiting(self) -> bool:
         """Tell whether there are any."""
         return bool(self._line)
 
-    def add(self, publisher: "Publisher", ids: bytes, receipt: "Receipt") -> None:
+    def add(self, publisher: "Publisher", ids: bytes, receipt: "Receipt", repeats: bytes = b"") -> None:
         """Have ids confirmed when what the receipt says is on disk."""
         line = self._line
         if line and line[-1].publisher is publisher and line[-1].receipt.covers(receipt):
             line[-1].ids.append(ids)
+            line[-1].repeats.append(repeats)
             return
-        line.append(Waiting(receipt, publisher, [ids]))
+        line.append(Waiting(receipt, publisher, [ids], [repeats]))
         if self.awaited is None:
             self.awaited = receipt.log
 
     def pop(self, frame_octets_max: int) -> list[bytes]:
-        """Return the frames that may be sent now; publishers that are gone are told nothing."""
+        """Return the frames that may be sent now; publishers that are gone are told nothing.
+
+        Repeated ids have frames of their own after the others, as RabbitMQ's have: clients panic at an id twice in one.
+        """
         line = self._line
-        confirmed: dict[Publisher, list[bytes]] = {}
+        confirmed: dict[Publisher, tuple[list[bytes], list[bytes]]] = {}
         frames: list[bytes] = []
         self.awaited = None
         while line:
-            receipt, publisher, ids = line[0]
+            receipt, publisher, ids, repeats = line[0]
             log = receipt.awaited
             if log is not None and not log.failed:
                 self.awaited = log
@@ -66,15 +71,17 @@ class Confirms:
             if publisher.is_gone:
                 continue
             if log is None:
-                confirmed.setdefault(publisher, []).extend(ids)
+                told = confirmed.setdefault(publisher, ([], []))
+                told[0].extend(ids)
+                told[1].extend(repeats)
             else:
-                refused = b"".join(ids)
-                publisher.refused += len(refused) // ID_OCTETS
-                frames += publish_error(publisher.id, refused, Code.INTERNAL_ERROR, frame_octets_max)
+                for refused in filter(None, (b"".join(ids), b"".join(repeats))):
+                    publisher.refused += len(refused) // ID_OCTETS
+                    frames += publish_error(publisher.id, refused, Code.INTERNAL_ERROR, frame_octets_max)
         for publisher, told in confirmed.items():
-            octets = b"".join(told)
-            publisher.count_confirmed(len(octets) // ID_OCTETS)
-            frames += publish_confirm(publisher.id, octets, frame_octets_max)
+            for octets in filter(None, map(b"".join, told)):
+                publisher.count_confirmed(len(octets) // ID_OCTETS)
+                frames += publish_confirm(publisher.id, octets, frame_octets_max)
         return frames
 
     def clear(self) -> None:

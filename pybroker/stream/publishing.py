@@ -117,11 +117,10 @@ def _refuse_paused(publisher: "Publisher", published: Published) -> None:
 
 def _append(session: "StreamSession", publisher: "Publisher", published: Published) -> None:
     """Append the entries that are new, and have all ids confirmed."""
-    stream, channel, ids = publisher.stream, session.channel, published.ids
+    stream, channel, repeats = publisher.stream, session.channel, b""
     receipt = Receipt()
     if publisher.name:
-        last = stream.tracking.publisher_id(publisher.name)
-        published = new_of(published, last)
+        published, repeats = new_of(published, stream.tracking.publisher_id(publisher.name))
         if not published.entries:
             # They came before, but may not be on disk yet.
             receipt.wait(stream.log, stream.uncommitted_position)
@@ -143,7 +142,7 @@ def _append(session: "StreamSession", publisher: "Publisher", published: Publish
             stream.tracking.note_publisher(publisher.name, published.last_id)
         _count(session, publisher, published, receipt)
     receipt.want()
-    channel.confirms.add(publisher, ids, receipt)
+    channel.confirms.add(publisher, published.ids, receipt, repeats)
 
 
 def _count(session: "StreamSession", publisher: "Publisher", published: Published, receipt: Receipt) -> None:
@@ -157,13 +156,17 @@ def _count(session: "StreamSession", publisher: "Publisher", published: Publishe
         broker.paging.charge(session, (publisher.stream,), octets)
 
 
-def new_of(published: Published, last: int | None) -> Published:
-    """Return the entries whose ids are above `last`, and above that of the entry before; None: nothing came yet."""
+def new_of(published: Published, last: int | None) -> tuple[Published, bytes]:
+    """Return the entries whose ids are above `last` and that of the entry before, and the ids of the others.
+
+    `last` is None where nothing came yet.
+    """
     if (last is None or published.first_id > last) and _ascends(published):
-        return published
+        return published, b""
     data, ids = published.data, published.ids
     kept: list[bytes] = []
     kept_ids: list[bytes] = []
+    repeated: list[bytes] = []
     at = messages = 0
     for index in range(published.entries):
         stop, _, count = cut(data, at, 1, ENTRIES_OCTETS_MAX)
@@ -174,11 +177,14 @@ def new_of(published: Published, last: int | None) -> Published:
             kept.append(data[at:stop])
             kept_ids.append(octets)
             messages += count
+        else:
+            repeated.append(octets)
         at = stop
     first_id, last_id = (int.from_bytes(kept_ids[0]), int.from_bytes(kept_ids[-1])) if kept_ids else (0, 0)
-    return Published(
+    found = Published(
         b"".join(kept), len(kept), messages, b"".join(kept_ids), first_id, last_id, published.next_at, published.bloom
     )
+    return found, b"".join(repeated)
 
 
 def _ascends(published: Published) -> bool:

@@ -1,4 +1,4 @@
-"""Confirms: of what is on disk, one frame for each publisher; errors where it never will be."""
+"""Confirms: of what is on disk, one frame for each publisher, and one of its repeats; errors where it never will be."""
 
 import pytest
 
@@ -51,6 +51,20 @@ def test_a_publish_waits_for_its_log():
     log.failed = "no disk"
     (error,) = confirms.pop(0)
     assert ids(3) + b"\0\x0f" == error[13:]
+
+
+def test_repeats_are_told_in_frames_of_their_own_after_the_others():
+    log, confirms, one = GatheringLog(), Confirms(), Publisher(1)
+    log.completed = 5
+    confirms.add(one, ids(1, 2), receipt(log, 5), ids(1))
+    confirms.add(one, ids(3), receipt(log, 5))
+    confirms.add(one, b"", receipt(log, 5), ids(2))
+    assert 5 == len(confirms)
+    assert [ids(1, 2, 3), ids(1, 2)] == [frame[13:] for frame in confirms.pop(0)]
+    assert 5 == one.confirmed
+    confirms.add(one, ids(4), receipt(log, 6), ids(4))
+    log.failed = "no disk"
+    assert [ids(4) + b"\0\x0f"] * 2 == [frame[13:] for frame in confirms.pop(0)]
 
 
 def test_a_publisher_that_is_gone_is_told_nothing():

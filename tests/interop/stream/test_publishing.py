@@ -148,6 +148,13 @@ class TestByName:
         assert client.sequence("name", stream) == (Code.OK, 2**40)
         assert bodies(client, stream, 3) == [b"10", b"1000", b"%d" % 2**40]
 
+    def test_repeats_in_one_frame_are_confirmed_in_a_frame_of_their_own(self, client, stream):
+        client.declare(1, stream, "name")
+        client.socket.sendall(published(1, [(number, octets(b"m%d" % number)) for number in (0, 0, 1, 1)]))
+        assert client.confirmed(1, 2) == [0, 1]
+        assert client.confirmed(1, 2) == [0, 1]
+        assert bodies(client, stream, 2) == [b"m0", b"m1"]
+
 
 class TestSubBatches:
     @pytest.mark.parametrize("codec", [0, 1])
