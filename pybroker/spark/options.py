@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pybroker.client import Options
 from pybroker.spark.credentials import CONNECTION, client_options
-from pybroker.spark.stream.link import stream_options
+from pybroker.spark.stream.address import stream_options
 from pybroker.spark.stream_source import options as streams
 from pybroker.spark.values import MAP, VARIANT, OptionError, boolean, milliseconds, number, text
 

@@ -1,7 +1,10 @@
-"""`format("pybroker")`: Spark's entry point. Which of the readers and writers does the work is decided here."""
+"""`format("pybroker")`: Spark's entry point. Which of the readers and writers does the work is decided here.
+
+Spark starts several Python processes for a query, and each imports this. So only the one that is chosen is imported.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
@@ -15,15 +18,16 @@ from pybroker.spark.options import (
     stream_source_options,
 )
 from pybroker.spark.parse.columns import check_projection, full_schema, stream_schema
-from pybroker.spark.readers.browse import QueueReader
-from pybroker.spark.readers.queue_stream import QueueStreamReader
-from pybroker.spark.sink.rows import sink_schema
-from pybroker.spark.sink.sink import BatchWriter, StreamWriter
 from pybroker.spark.sql_table import options_in, table_options, with_options
-from pybroker.spark.stream_source.batch import StreamBatchReader
-from pybroker.spark.stream_source.follow import StreamStreamReader
 from pybroker.spark.travel import travelling
 from pybroker.spark.values import OptionError
+
+if TYPE_CHECKING:
+    from pybroker.spark.readers.browse import QueueReader
+    from pybroker.spark.readers.queue_stream import QueueStreamReader
+    from pybroker.spark.sink.sink import BatchWriter, StreamWriter
+    from pybroker.spark.stream_source.batch import StreamBatchReader
+    from pybroker.spark.stream_source.follow import StreamStreamReader
 
 
 class PybrokerSource(DataSource):
@@ -64,6 +68,8 @@ class PybrokerSource(DataSource):
         for_table = table_options(self.options)
         given = dict(self.options) if for_table is None else for_table
         if for_table is not None and asks_for_sink(given):
+            from pybroker.spark.sink.rows import sink_schema  # noqa: PLC0415 - see above
+
             schema = sink_schema(sink_options(given))
         else:
             streaming = asks_for_streaming(given)
@@ -73,35 +79,47 @@ class PybrokerSource(DataSource):
                 schema = full_schema(source_options(given, streaming=streaming))
         return schema if for_table is None else with_options(schema, given)
 
-    def reader(self, schema: StructType) -> QueueReader | StreamBatchReader:
+    def reader(self, schema: StructType) -> "QueueReader | StreamBatchReader":
         """Return what browses the queue, or reads streams. Raises OptionError."""
         given = self._given(schema, sink=False)
         if asks_for_streams(given):
             of_streams = stream_source_options(given, streaming=False)
+            from pybroker.spark.stream_source.batch import StreamBatchReader  # noqa: PLC0415 - see above
+
             return StreamBatchReader(check_projection(schema, stream_schema(of_streams)), of_streams)
+        from pybroker.spark.readers.browse import QueueReader  # noqa: PLC0415 - see above
+
         options = source_options(given, streaming=False)
         return QueueReader(check_projection(schema, full_schema(options)), options)
 
-    def streamReader(self, schema: StructType) -> QueueStreamReader | StreamStreamReader:  # noqa: N802 - Spark's name
+    def streamReader(self, schema: StructType) -> "QueueStreamReader | StreamStreamReader":  # noqa: N802 - Spark's name
         """Return what drains the queue, or follows streams. Raises OptionError."""
         given = self._given(schema, sink=False)
         if asks_for_streams(given):
             of_streams = stream_source_options(given, streaming=True)
+            from pybroker.spark.stream_source.follow import StreamStreamReader  # noqa: PLC0415 - see above
+
             return StreamStreamReader(check_projection(schema, stream_schema(of_streams)), of_streams)
+        from pybroker.spark.readers.queue_stream import QueueStreamReader  # noqa: PLC0415 - see above
+
         options = source_options(given, streaming=True)
         return QueueStreamReader(check_projection(schema, full_schema(options)), options)
 
-    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> "BatchWriter":
         """Return what publishes a batch query's rows. Raises OptionError."""
         if overwrite:
             raise OptionError("mode", 'must be "append": published messages cannot be overwritten')
+        from pybroker.spark.sink.sink import BatchWriter  # noqa: PLC0415 - see above
+
         return BatchWriter(schema, sink_options(self._given(schema, sink=True)))
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
+    def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamWriter":  # noqa: N802
         """Return what publishes a streaming query's rows. Raises OptionError."""
         if overwrite:
             text = 'must be "append": published messages cannot be overwritten'
             raise OptionError("outputMode", f"{text}. An aggregation needs a watermark, or foreachBatch")
+        from pybroker.spark.sink.sink import StreamWriter  # noqa: PLC0415 - see above
+
         return StreamWriter(schema, sink_options(self._given(schema, sink=True)))
 
     def _given(self, schema: StructType, *, sink: bool) -> Mapping[str, str]:

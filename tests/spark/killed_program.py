@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from pybroker.client import parse_uri
-from pybroker.spark.stream.link import stream_options
+from pybroker.spark.stream.address import stream_options
 from tests.interop.broker_process import BrokerProcess
 from tests.ports import free_port
 

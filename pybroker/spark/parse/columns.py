@@ -25,6 +25,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
+from pybroker.spark.parse.arrays import integers, texts
 from pybroker.spark.parse.headers import header_maps, header_variants
 from pybroker.spark.parse.properties import FIELDS, TIMESTAMP_FLAG, read_properties, read_timestamps
 from pybroker.spark.values import VARIANT, OptionError
@@ -139,11 +140,11 @@ class Assembler:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * len(raw), pa.struct([])))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
-    def _source_column(self, raw: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
-        return pa.repeat(pa.scalar(self._source, kind), len(raw))
+    def _source_column(self, raw: pa.RecordBatch, _: pa.DataType) -> pa.Array:
+        return pa.repeat(texts([self._source])[0], len(raw))
 
     def _partition(self, raw: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
-        return pa.repeat(pa.scalar(0, kind), len(raw))
+        return pa.repeat(integers([0], kind)[0], len(raw))
 
     def _offset(self, raw: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
         return pa.nulls(len(raw), kind)
@@ -181,7 +182,7 @@ class StreamAssembler(Assembler):
         return self.assemble(raw)
 
     def _partition(self, raw: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
-        return pa.repeat(pa.scalar(self._facts.number, kind), len(raw))
+        return pa.repeat(integers([self._facts.number], kind)[0], len(raw))
 
     def _offset(self, raw: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
         return pa.Array.from_buffers(kind, len(raw), [None, pa.py_buffer(self._facts.offsets)])

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from pybroker.client.channel.content import DELIVER
-from pybroker.spark.parse.raw import SCHEMA
+from pybroker.spark.parse.raw import SCHEMA, route_columns
 from pybroker.spark.route import read_route
 
 # One channel, one consumer: so all that varies in front of a delivery is numbers, and stands at fixed places.
@@ -72,15 +72,8 @@ def _binary(rows: int, ends: bytes, octets: bytes) -> pa.Array:
 def _route_columns(rows: int, numbers: bytes, routes: dict[bytes, int]) -> list[pa.Array]:
     """Return routing keys, exchanges and redelivered."""
     table = [read_route(octets) for octets in routes]
+    columns = route_columns(table)
     if len(table) == 1:
-        return [
-            pa.repeat(pa.scalar(table[0].routing_key, pa.string()), rows),
-            pa.repeat(pa.scalar(table[0].exchange, pa.string()), rows),
-            pa.repeat(pa.scalar(table[0].redelivered, pa.bool_()), rows),
-        ]
+        return [pa.repeat(column[0], rows) for column in columns]
     indices = pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(numbers)])
-    return [
-        pa.array([route.routing_key for route in table], pa.string()).take(indices),
-        pa.array([route.exchange for route in table], pa.string()).take(indices),
-        pa.array([route.redelivered for route in table], pa.bool_()).take(indices),
-    ]
+    return [column.take(indices) for column in columns]

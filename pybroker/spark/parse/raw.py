@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from pybroker.spark.parse.arrays import flags, integers, octets, texts
 from pybroker.spark.route import Route
 
 SCHEMA: Final = pa.schema(
@@ -37,21 +38,21 @@ def raw_batch(columns: Columns) -> pa.RecordBatch:
     table = columns.table
     if len(table) > len(columns.routes):
         # as many routes as messages: through a table nothing would be won
-        routes = [table[index] for index in columns.routes]
-        indexes = None
+        arrays = route_columns([table[index] for index in columns.routes])
     else:
-        routes = table
-        indexes = pa.array(columns.routes, pa.int32())
-    arrays = [
-        pa.array([route.routing_key for route in routes], pa.string()),
-        pa.array([route.exchange for route in routes], pa.string()),
-        pa.array([route.redelivered for route in routes], pa.bool_()),
-    ]
-    if indexes is not None:
-        arrays = [array.take(indexes) for array in arrays]
-    value = pa.array(columns.bodies, pa.binary())
-    properties = pa.array(columns.properties, pa.binary())
+        indexes = integers(columns.routes, pa.int32())
+        arrays = [array.take(indexes) for array in route_columns(table)]
+    value, properties = octets(columns.bodies), octets(columns.properties)
     return pa.RecordBatch.from_arrays([value, *arrays, properties], schema=SCHEMA)
+
+
+def route_columns(routes: list[Route]) -> list[pa.Array]:
+    """Return routing keys, exchanges and redelivered."""
+    return [
+        texts([route.routing_key for route in routes]),
+        texts([route.exchange for route in routes]),
+        flags([route.redelivered for route in routes]),
+    ]
 
 
 def join_batches(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

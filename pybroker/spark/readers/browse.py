@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from pybroker.spark.garbage import spare_imports
 from pybroker.spark.options import SourceOptions
 from pybroker.spark.parse.columns import Assembler
 
@@ -39,3 +40,4 @@ class QueueReader(DataSourceReader):
             # no prefetch: nothing is acknowledged, so it would end the browsing
             for batch in session.consume(queue, count, self._options.max_wait_s, prefetch=0):
                 yield assemble(batch)
+        spare_imports()

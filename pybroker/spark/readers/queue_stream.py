@@ -14,6 +14,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from pybroker.client.errors import AmqpError, ClientError
+from pybroker.spark.garbage import spare_imports
 from pybroker.spark.options import SourceOptions
 from pybroker.spark.parse.columns import Assembler
 from pybroker.spark.readers.spool import Spool, SpoolError, describe, read_segment
@@ -132,6 +133,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assemble = Assembler(self._schema, self._options, self._options.queue).assemble
         for path in partition.paths:
             yield from map(assemble, read_segment(path))
+        spare_imports()
 
     def commit(self, end: dict[str, Any]) -> None:
         """Remove what the sink has."""

@@ -97,7 +97,8 @@ class Spool:
 
     def numbers(self) -> list[int]:
         """Return the numbers of all segments, lowest first."""
-        return sorted(int(path.stem) for path in self.folder.glob(f"{'[0-9]' * _DIGITS}{_SUFFIX}"))
+        names = [path.stem for path in self.folder.iterdir() if path.suffix == _SUFFIX]
+        return sorted(int(name) for name in names if len(name) == _DIGITS and name.isdecimal())
 
     def path(self, number: int) -> Path:
         """Return where the segment is, or would be."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from pybroker.spark.garbage import spare_imports
 from pybroker.spark.options import OFF, ROWS, SinkOptions
 from pybroker.spark.sink.identity import PUBLISHERS_MAX, Identity, check_partition, of_batch, of_task
 from pybroker.spark.sink.publisher import Publisher
@@ -55,6 +56,7 @@ class _Writer:
                 publisher.publish(messages(batch, self._options, prefix, number))
                 number += len(batch)
             publisher.settle()
+        spare_imports()
         return Published(number)
 
     def _publisher(self, identity: Identity) -> Publisher | RowPublisher | TaskPublisher:

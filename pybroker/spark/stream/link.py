@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from pybroker.client.errors import AuthenticationFailed, CallTimeout, ClientError, ConnectionClosed, ConnectionLost
-from pybroker.client.options import Address, Options
+from pybroker.client.options import Options
 from pybroker.client.transport.transport import open_stream
 from pybroker.spark.stream.chunk import read_deliver
 from pybroker.spark.stream.errors import StreamError, name_code
@@ -41,8 +41,6 @@ from pybroker.wire.stream.codes import RESPONSE, UNTIL, Code, Key, OffsetType
 from pybroker.wire.stream.fields import FieldReader, Offset, texts_of
 from pybroker.wire.stream.frame import Frame, response
 
-STREAM_PORT: Final = 5552
-STREAM_TLS_PORT: Final = 5551
 CREDIT: Final = 10
 
 _U16, _U32, _I64, _U64 = map(Struct, (">H", ">L", ">q", ">Q"))
@@ -55,12 +53,6 @@ _UNMARKED: Final = (Key.ROUTE, Key.PARTITIONS)
 _ASKED_TOGETHER: Final = 100
 # How long a close waits for its answer.
 _GOODBYE_S: Final = 2.0
-
-
-def stream_options(options: Options, port: int | None = None) -> Options:
-    """Return options for AMQP as those of a link: by the protocol's port, or another one."""
-    chosen = port or (STREAM_TLS_PORT if options.tls is not None else STREAM_PORT)
-    return replace(options, addresses=tuple(Address(each.host, chosen) for each in options.addresses))
 
 
 def open_link(options: Options, stream: str, *, to_leader: bool = False, follow: bool = True) -> "Link":

@@ -8,6 +8,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from pybroker.client.errors import CallTimeout
+from pybroker.spark.garbage import spare_imports
 from pybroker.spark.stream_source.offset import ADVICE, DataLossError
 from pybroker.spark.stream_source.options import StreamOptions
 from pybroker.spark.stream_source.positions import EARLIEST, LATEST, Position, check_names, resolve
@@ -73,3 +74,4 @@ def read_task(schema: StructType, options: StreamOptions, partition: InputPartit
         raise type(error)(f"{error}; {ADVICE}") from error
     except CallTimeout as error:
         raise CallTimeout(f"{error} (pollTimeoutMs)") from error
+    spare_imports()

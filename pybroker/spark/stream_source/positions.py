@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pybroker.spark.stream.link import Link
 from pybroker.spark.stream.places import Ends, since
 from pybroker.spark.values import OptionError
+
+if TYPE_CHECKING:
+    from pybroker.spark.stream.link import Link
 
 EARLIEST: Final = -2
 LATEST: Final = -1
@@ -90,7 +92,7 @@ def check_names(position: Position | None, streams: Iterable[str]) -> None:
 
 
 def resolve(
-    position: Position, stream: str, link: Callable[[], Link], ends: Ends, *, late_is_error: bool = False
+    position: Position, stream: str, link: Callable[[], "Link"], ends: Ends, *, late_is_error: bool = False
 ) -> int:
     """Return the offset of a position in a stream that goes so far; it is never outside of it.
 

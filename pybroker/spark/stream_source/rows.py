@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from pybroker.spark.parse.arrays import flags, octets, texts
 from pybroker.spark.parse.columns import StreamAssembler, StreamFacts
 from pybroker.spark.parse.raw import BATCH_OCTETS, BATCH_ROWS
 from pybroker.spark.stream.contents import contents_of, each_front, key_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _MICROSECONDS: Final = 1_000
 _ROUTE: Final = frozenset({"routing_key", "exchange"})
-_NEVER_REDELIVERED: Final = pa.scalar(False, pa.bool_())
+_NEVER_REDELIVERED: Final = flags([False])[0]
 
 
 class Rows:
@@ -102,11 +103,11 @@ def _raw(bodies: list[bytes], groups: "list[Group]", stream: str, wanted: frozen
     count = len(bodies)
     columns = {"redelivered": pa.repeat(_NEVER_REDELIVERED, count)}
     if "value" in wanted:
-        columns["value"] = pa.array(bodies, pa.binary())
+        columns["value"] = octets(bodies)
     if not _ROUTE.isdisjoint(wanted):
         columns |= _route(groups, count, stream)
     if "properties" in wanted:
-        columns["properties"] = pa.array([front.properties for front in each_front(groups)], pa.binary())
+        columns["properties"] = octets([front.properties for front in each_front(groups)])
     return pa.RecordBatch.from_pydict(columns)
 
 
@@ -115,8 +116,8 @@ def _route(groups: "list[Group]", count: int, stream: str) -> dict[str, pa.Array
     routes = array("i")
     for front, alike in groups:
         routes.extend(repeat(known.setdefault(front.origin, len(known)), alike))
-    keys = pa.array([key_of(origin, stream) for origin in known], pa.string())
-    exchanges = pa.array([origin.exchange or "" for origin in known], pa.string())
+    keys = texts([key_of(origin, stream) for origin in known])
+    exchanges = texts([origin.exchange or "" for origin in known])
     if len(known) == 1:
         return {"routing_key": pa.repeat(keys[0], count), "exchange": pa.repeat(exchanges[0], count)}
     indexes = pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(routes)])

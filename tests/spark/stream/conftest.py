@@ -4,7 +4,8 @@ import os
 import pytest
 
 from pybroker.client import Address, Options
-from pybroker.spark.stream.link import Link, stream_options
+from pybroker.spark.stream.address import stream_options
+from pybroker.spark.stream.link import Link
 from tests.interop.broker_process import BrokerProcess
 from tests.spark.conftest import WAIT_S
 from tests.stream_peer import FIRST

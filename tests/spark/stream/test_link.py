@@ -7,8 +7,9 @@ import pytest
 from pybroker.client import Address, Options
 from pybroker.client.errors import AuthenticationFailed, ClientError, ConnectionLost
 from pybroker.client.options import Tls
+from pybroker.spark.stream.address import stream_options
 from pybroker.spark.stream.errors import StreamError
-from pybroker.spark.stream.link import Link, open_link, stream_options
+from pybroker.spark.stream.link import Link, open_link
 from pybroker.spark.stream.places import FIRST, LAST, NEXT, at, since
 from pybroker.wire.stream import commands
 from pybroker.wire.stream.codes import Code, Key

@@ -9,7 +9,8 @@ pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[sp
 from pybroker.client import Connection, parse_uri
 from pybroker.spark.options import stream_source_options
 from pybroker.spark.parse.columns import stream_schema
-from pybroker.spark.stream.link import Link, stream_options
+from pybroker.spark.stream.address import stream_options
+from pybroker.spark.stream.link import Link
 from pybroker.spark.stream_source import patience, reading
 from pybroker.spark.stream_source.ranges import Range
 from pybroker.spark.stream_source.streams import Streams
