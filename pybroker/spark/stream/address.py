@@ -1,4 +1,4 @@
-"""Where the stream protocol is: beside AMQP, on a port of its own."""
+"""The address of the stream protocol: a port of its own beside AMQP's."""
 
 from dataclasses import replace
 from typing import Final

@@ -4,9 +4,8 @@ import dataclasses
 
 import pytest
 
-from pybroker.client import Address, Options
+from pybroker.client import Address
 from pybroker.client.errors import AuthenticationFailed, ClientError, ConnectionLost
-from pybroker.client.options import Tls
 from pybroker.spark.stream.address import stream_options
 from pybroker.spark.stream.errors import StreamError
 from pybroker.spark.stream.link import Link, open_link
@@ -184,11 +183,6 @@ def test_a_super_stream_has_its_partitions_in_order(link, channel, name):
     for number in range(3):
         channel.queue_delete(f"{name}-{number}")
     channel.exchange_delete(name)
-
-
-@pytest.mark.parametrize(("tls", "port"), [(None, 5552), (Tls(), 5551)])
-def test_ports_are_those_of_the_protocol(tls, port):
-    assert stream_options(Options(addresses=(Address("one", 1),), tls=tls)).addresses == (Address("one", port),)
 
 
 def test_partitions_are_known_without_the_bit_of_responses(link, monkeypatch):
