@@ -4,7 +4,6 @@ Names are Kafka's where Kafka has the same option; Spark does not keep their cas
 applies the values to the connection.
 """
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -289,6 +288,8 @@ def _read(
 def _unknown(key: str, by_lower: Mapping[str, str]) -> OptionError:
     instead = next((word for name, word in KAFKA_WORDS.items() if name.lower() == key.lower()), None)
     if instead is None:
+        import difflib  # noqa: PLC0415 - it takes longer than the rest of this module, in each of Spark's processes
+
         close = difflib.get_close_matches(key.lower(), by_lower, 1)
         instead = by_lower[close[0]] if close else None
     return OptionError(key, "is not an option of the connector" + (f": did you mean {instead}?" if instead else ""))

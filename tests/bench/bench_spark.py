@@ -218,7 +218,8 @@ def stream(spark: object, options: dict[str, str], place: Path, rows: int) -> No
 
 def batch(spark: object, options: dict[str, str], place: Path, rows: int) -> None:
     """Copy the queue into Parquet, and leave it as it is."""
-    spark.read.format("pybroker").options(**options, queue=QUEUE).load().write.parquet(str(place / "out"))
+    frame = spark.read.format("pybroker").options(**options, queue=QUEUE).load()
+    frame.write.mode("append").parquet(str(place / "out"))
 
 
 def sink(spark: object, options: dict[str, str], place: Path, rows: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from pybroker.client.channel.content import DELIVER
-from pybroker.spark.parse.raw import SCHEMA, route_columns
+from pybroker.spark.parse.raw import SCHEMA, take_routes
 from pybroker.spark.route import read_route
 
 # One channel, one consumer: so all that varies in front of a delivery is numbers, and stands at fixed places.
@@ -57,9 +57,10 @@ def cut(data: bytes, at: int, frame_octets_max: int) -> Cut | None:
     if found is None:
         return None
     rows, end, last_tag, value_ends, values, property_ends, properties, numbers, routes = found
+    indexes = pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(numbers)])
     arrays = [
         _binary(rows, value_ends, values),
-        *_route_columns(rows, numbers, routes),
+        *take_routes([read_route(octets) for octets in routes], indexes),
         _binary(rows, property_ends, properties),
     ]
     return Cut(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA), end, last_tag)
@@ -67,13 +68,3 @@ def cut(data: bytes, at: int, frame_octets_max: int) -> Cut | None:
 
 def _binary(rows: int, ends: bytes, octets: bytes) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(ends), pa.py_buffer(octets)])
-
-
-def _route_columns(rows: int, numbers: bytes, routes: dict[bytes, int]) -> list[pa.Array]:
-    """Return routing keys, exchanges and redelivered."""
-    table = [read_route(octets) for octets in routes]
-    columns = route_columns(table)
-    if len(table) == 1:
-        return [pa.repeat(column[0], rows) for column in columns]
-    indices = pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(numbers)])
-    return [column.take(indices) for column in columns]

@@ -40,10 +40,18 @@ def raw_batch(columns: Columns) -> pa.RecordBatch:
         # as many routes as messages: through a table nothing would be won
         arrays = route_columns([table[index] for index in columns.routes])
     else:
-        indexes = integers(columns.routes, pa.int32())
-        arrays = [array.take(indexes) for array in route_columns(table)]
+        arrays = take_routes(table, integers(columns.routes, pa.int32()))
     value, properties = octets(columns.bodies), octets(columns.properties)
     return pa.RecordBatch.from_arrays([value, *arrays, properties], schema=SCHEMA)
+
+
+def take_routes(table: list[Route], indexes: pa.Array) -> list[pa.Array]:
+    """Return the columns of routes, each of which is one of the table, which is not empty."""
+    columns = route_columns(table)
+    if len(table) == 1:
+        # mostly so, and spares the import of pyarrow.compute
+        return [pa.repeat(column[0], len(indexes)) for column in columns]
+    return [column.take(indexes) for column in columns]
 
 
 def route_columns(routes: list[Route]) -> list[pa.Array]:
