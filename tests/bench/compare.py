@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Interleaved comparison of brokers under amqpload and streamload: every round runs every workload on every broker.
 
-usage: compare.py [--rounds N] [--secs N] [--only a-drop,b-16,...] [--json FILE] LABEL=PORT:PID[:tls|:STREAM_PORT] ...
+usage: compare.py [--rounds N] [--secs N] [--only a-drop,...] [--before COMMAND] [--json FILE]
+                  LABEL=PORT:PID[:tls|:STREAM_PORT] ...
        compare.py --list
 
 The first broker named is the base of the ratios. PID is the broker's process: CPU and memory are those of it and all
@@ -196,6 +197,7 @@ def parse_options():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--secs", type=int, default=3)
     parser.add_argument("--only", default="")
+    parser.add_argument("--before", help="what the shell runs before each run, e.g. to fill the file cache")
     parser.add_argument("--json")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("broker", nargs="*", help="LABEL=PORT:PID[:tls|:STREAM_PORT]")
@@ -208,6 +210,8 @@ def run_rounds(options, brokers):
     for round_number in range(options.rounds):
         for workload in options.only.split(",") if options.only else WORKLOADS | STREAM_WORKLOADS:
             for label, port, pid, *more in brokers:
+                if options.before:
+                    subprocess.run(options.before, shell=True, check=True)
                 if workload in STREAM_WORKLOADS:
                     if not more or more == ["tls"]:
                         continue
