@@ -82,7 +82,8 @@ def _encode_decimal(value: Decimal) -> bytes:
         if max(len(str(unscaled)), scale) <= most:
             number = (-unscaled if sign else unscaled).to_bytes(size, "little", signed=True)
             return _primitive(kind) + bytes((scale,)) + number
-    raise ValueError(f"no variant holds {value}: it has more than 38 digits")
+    # AMQP's decimals have up to 255 places, a variant's 38. As a text: a message must not stand in the way of others.
+    return _encode_string(str(value).encode())
 
 
 def _encode_string(octets: bytes) -> bytes:
