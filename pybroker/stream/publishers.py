@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pybroker.core.auth.permissions import READ, WRITE
+from pybroker.core.channel.receipt import Receipt
 from pybroker.errors import PreconditionFailed
 from pybroker.stream.access import NAME_OCTETS_MAX, check, stream_of, tracking_of
 from pybroker.stream.refused import Refused
@@ -87,7 +88,15 @@ def delete_publisher(session: "StreamSession", command: "commands.DeletePublishe
 
 
 def query_publisher_sequence(session: "StreamSession", command: "commands.QueryPublisherSequence") -> None:
-    """Answer with the last publishing id of a name; 0 if it is not known."""
+    """Answer with the last publishing id of a name, as soon as its message is on disk; 0 if it is not known.
+
+    A publisher that comes back takes the answer for a confirm: it does not send again what has an id up to that one.
+    """
     stream = stream_of(session, command.stream, READ)
     sequence = tracking_of(stream).publisher_id(command.reference) or 0
-    session.channel.reply(response(command.key, command.correlation_id, Code.OK, sequence.to_bytes(8)))
+    receipt = Receipt()
+    if sequence:
+        receipt.wait(stream.log, stream.uncommitted_position)
+    receipt.want()
+    reply = response(command.key, command.correlation_id, Code.OK, sequence.to_bytes(8))
+    session.channel.send_octets_when(reply, receipt, 1)

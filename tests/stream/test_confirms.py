@@ -4,6 +4,7 @@ import pytest
 
 from pybroker.core.channel.receipt import Receipt
 from pybroker.stream.confirms import Confirms
+from pybroker.wire.stream import commands
 from tests.slow import GatheringLog
 from tests.stream_peer import StreamPeer
 
@@ -133,6 +134,50 @@ def test_what_comes_again_is_confirmed_with_the_first(world, log):
     world.broker.log_completed(position)
     world.run()
     assert [1] == again.confirmed()
+
+
+def test_an_id_is_told_once_its_message_is_on_disk(world, log):
+    """A publisher that comes back sends nothing up to the id that it is told, and takes it for confirmed."""
+    peer = StreamPeer(world)
+    peer.create()
+    peer.declare(reference="me")
+    peer.publish(b"a", b"b", first_id=1)
+    peer.disconnect()
+    again = StreamPeer(world)
+    log.wanted.clear()
+    again.send(commands.QueryPublisherSequence(8, "me", "s"), commands.StreamStats(9, "s"))
+    assert [] == again.answers
+    position = log.seal()
+    assert log.wanted == [position]
+    world.broker.log_completed(position)
+    world.run()
+    assert [(8, (2).to_bytes(8)), (9, again.answers[1].content)] == [
+        (answer.correlation_id, answer.content) for answer in again.answers
+    ]
+
+
+def test_an_id_of_what_is_on_disk_is_told_at_once(world, log):
+    peer = StreamPeer(world)
+    peer.create()
+    assert bytes(8) == peer.call(commands.QueryPublisherSequence, "me", "s").content
+    peer.declare(reference="me")
+    peer.publish(b"a", first_id=7)
+    world.broker.log_completed(log.seal())
+    world.run()
+    assert (7).to_bytes(8) == peer.call(commands.QueryPublisherSequence, "me", "s").content
+
+
+def test_an_id_whose_message_never_comes_to_disk_is_not_told(world, log):
+    peer = StreamPeer(world)
+    peer.create()
+    peer.declare(reference="me")
+    peer.publish(b"a", first_id=7)
+    again = StreamPeer(world)
+    again.send(commands.QueryPublisherSequence(8, "me", "s"))
+    world.broker.log_failed("no disk")
+    world.run()
+    assert [] == again.answers
+    assert 1 == len(again.take(22))
 
 
 def test_too_much_that_is_not_on_disk_stops_the_reading(world, log, publishing, monkeypatch):
