@@ -7,6 +7,8 @@ import time
 import pika
 import pytest
 
+from tests.faults.load import wait_until
+
 BOUND = 200
 DONE_S = 60.0
 
@@ -115,6 +117,7 @@ def kills(broker, number: int, seed: int) -> int:
                 time.sleep(0.1)
             publisher.connection.close()
         else:
+            wait_until(lambda publisher=publisher: publisher.confirmed, "something is confirmed")
             publisher.join(pick.uniform(0.2, 1.5))
             broker.kill()
         for client in clients:
