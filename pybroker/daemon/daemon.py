@@ -243,8 +243,9 @@ class Daemon:
             self.streams.stop()
         if self.web is not None:
             self.web.stop()
-        self.definitions.close()
+        # The log first: batches wait for definitions, and files of new streams that are made now change some.
         self.storage.close()
+        self.definitions.close()
         self.control.stop()
         self.secrets.stop()
         if self.tls is not None:

@@ -98,3 +98,20 @@ def test_a_stop_waits_for_a_slow_disk(broker, tmp_path):
     broker.start()
     assert ready(broker.address, "slow") == [1]
     broker.stop()
+
+
+@pytest.mark.parametrize("delay_ms", [50, 200])
+def test_a_stop_waits_for_the_files_of_new_streams(broker, tmp_path, delay_ms):
+    broker.start()
+    slow = f"?mkdir,?mkdirat,fsync,fdatasync:delay_enter={delay_ms * 1_000}"
+    with strace(broker.process.pid, slow, tmp_path / "trace"), Peer(broker.address) as peer:
+        peer.open()
+        for number in range(5):
+            declaration = commands.Queue.Declare(queue=f"s{number}", durable=True, arguments={"x-queue-type": "stream"})
+            peer.call(declaration, commands.Queue.DeclareOk)
+        peer.publish("", "s4", b"kept", PERSISTENT)
+        peer.close()
+        broker.stop()  # the last files were not made yet
+    broker.start()
+    assert ready(broker.address, "s4") == [1]
+    broker.stop()
