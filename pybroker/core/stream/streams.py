@@ -42,8 +42,9 @@ MOVE_MS: Final = 60_000
 MOVES_MAX: Final = 16
 # Streams whose messages of the time before a start come back at once: those of all would be in memory together.
 LOADS_MAX: Final = 256
-# Of one move.
+# Of one move. A new segment takes some syncs, and other streams wait behind them.
 MOVE_OCTETS_MAX: Final = 4_194_304
+MOVE_SEGMENTS_MAX: Final = 16
 # Octets that have moved stay in memory for readers near the end: of one stream that has some, and of all.
 CACHED_OCTETS_MAX: Final = 4_194_304
 NODE_CACHED_OCTETS_MAX: Final = 67_108_864
@@ -71,6 +72,7 @@ class Streams:
         "_broker",
         "_gathering",
         "_leaving",
+        "_loading",
         "_moving",
         "_retain_ms",
         "_retaining",
@@ -95,7 +97,8 @@ class Streams:
         self._save = save  # a stream's row
         self.known: dict[Stream, None] = {}
         self._gathering: dict[Stream, int] = {}  # since when there is something to move, the longest time first
-        self._moving: dict[Stream, bool] = {}  # whether that is written to its files, and not read from the log yet
+        self._moving: dict[Stream, bool] = {}  # whether messages are written to its files, which are there
+        self._loading: dict[Stream, None] = {}  # what the log alone has of it is being read
         self.straight = Straight(self)
         self._retaining: dict[Stream, None] = {}  # whose files are being looked at
         self._retain_ms = self._sound_ms = 0
@@ -239,15 +242,11 @@ class Streams:
         """Write what is committed into the stream's files, unless that is being done."""
         if stream in self._moving or stream.deleted:
             return
-        pieces = stream.movable(MOVE_OCTETS_MAX)
+        pieces = stream.movable(min(MOVE_OCTETS_MAX, MOVE_SEGMENTS_MAX * stream.segment_octets_max))
         if not pieces:
             return
         if pieces[0].run is None:
-            if len(self._moving) >= LOADS_MAX:
-                self.again.append(partial(self.move, stream))
-                return
-            with self._working(stream, is_written=False):
-                load(stream, pieces[0], partial(self._loaded, stream))
+            self._load(stream, pieces[0])
             return
         with self._working(stream, is_written=True):
             chunks = self.chunks_of(stream, pieces)
@@ -268,10 +267,33 @@ class Streams:
         octets = stream.limits.filter_octets
         return [piece.chunk(bloom_of_run(piece.run, octets)) for piece in pieces if piece.run is not None]
 
+    def _load(self, stream: "Stream", piece: "Piece") -> None:
+        """Read back what the log alone has, unless that is being done."""
+        if stream in self._loading:
+            return
+        if len(self._loading) + len(self._moving) >= LOADS_MAX:
+            self.again.append(partial(self.move, stream))
+            return
+        self._loading[stream] = None
+        try:
+            load(stream, piece, partial(self._loaded, stream))
+        except Exception:
+            self._loading.pop(stream, None)
+            raise
+
     def _loaded(self, stream: "Stream") -> None:
-        self._moving.pop(stream, None)
+        self._loading.pop(stream, None)
         stream.wake_readers()
         self.move(stream)
+        self._load_ahead(stream)
+
+    def _load_ahead(self, stream: "Stream") -> None:
+        """Read back more while messages move, which may take long: readers wait for their contents."""
+        is_recovering = stream.files.next_offset < stream.recovered_offset
+        if is_recovering and self.pending < NODE_OCTETS and not stream.deleted:
+            piece = stream.pieces.first_logged
+            if piece is not None:
+                self._load(stream, piece)
 
     def _moved(self, stream: "Stream", pieces: "list[Piece]", error: "BaseException | None") -> None:
         self._moving.pop(stream, None)
@@ -299,6 +321,7 @@ class Streams:
         # Messages that a start found move on in any case: consumers wait for the contents of the last ones.
         if stream.pending >= STREAM_OCTETS or stream.files.next_offset < stream.recovered_offset:
             self.move(stream)
+            self._load_ahead(stream)
         self._move_oldest(lambda _: self.pending >= NODE_OCTETS)
 
     # -- straight writes -----------------------------------------------------------------------------------------------

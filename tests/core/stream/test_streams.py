@@ -107,6 +107,18 @@ def test_one_move_at_a_time(world, log, slow, fill, streams, monkeypatch):
     assert log.settled == [(slow.id, 1, 1), (slow.id, 2, 2)]
 
 
+def test_a_move_makes_a_few_segments(world, log, make_stream, fill, streams, monkeypatch):
+    monkeypatch.setattr(module, "MOVE_SEGMENTS_MAX", 2)
+    stream = make_stream(SlowFiles(), segment_octets_max=module.SEGMENT_OCTETS_MIN)
+    for _ in range(5):
+        fill(stream, bytes(module.SEGMENT_OCTETS_MIN))
+        stream.pieces.seal()
+    world.broker.log_completed(1)
+    streams.move(stream)
+    stream.files.run()
+    assert stream.files.next_offset == 2
+
+
 def test_publishers_wait_while_too_much_has_not_moved(world, slow, fill, streams, monkeypatch):
     fill(slow, bytes(100))
     assert (streams.is_behind, streams.has_caught_up) == (False, True)

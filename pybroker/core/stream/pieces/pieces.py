@@ -55,6 +55,11 @@ class Pieces:
         """Return those with their contents in memory."""
         return [piece for piece in self._pieces if piece.run is not None]
 
+    @property
+    def first_logged(self) -> Piece | None:
+        """Return the first one whose contents are in the log alone; None if there is none."""
+        return next((piece for piece in self._pieces if piece.run is None), None)
+
     def octets_of(self, position: int) -> int:
         """Return how many octets of entries are committed with a position, which is the last one that was given."""
         octets = 0

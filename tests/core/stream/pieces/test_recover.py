@@ -5,6 +5,7 @@ import pytest
 from pybroker.content_view import body
 from pybroker.core.stream import streams
 from pybroker.core.stream.pieces import recover
+from pybroker.core.stream.pieces.piece import PIECE_OCTETS
 from pybroker.entries_run import EntriesRun
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.streams.format import Chunk
@@ -98,6 +99,29 @@ def test_what_a_start_found_moves_on_though_little_comes(world, make_stream, fil
     for _ in range(3):
         files.run()
     assert (files.next_offset, [piece.offset for piece in stream.pieces]) == (3, [3])
+
+
+def test_contents_come_back_while_others_move(world, make_stream, monkeypatch):
+    """Readers need not wait for a slow disk."""
+    monkeypatch.setattr(recover, "LOGGED_MESSAGES_MAX", 1)
+    run = bodies_run(1, b"a", b"b", b"c", b"d", b"e")
+    monkeypatch.setattr(streams, "NODE_OCTETS", 3 * (PIECE_OCTETS + run.octets // run.count))
+    world.broker.log = Kept([run])
+    files = SlowFiles()
+    stream = make_stream(files)
+    stream.restore([(0, False, ranges((1, 5)))], 0)
+    assert [piece.run is None for piece in stream.pieces] == [False, False, False, True, True]
+    assert files.next_offset == 0
+    files.run()
+    assert [(piece.offset, piece.run is None) for piece in stream.pieces] == [
+        (1, False),
+        (2, False),
+        (3, False),
+        (4, True),
+    ]
+    for _ in range(4):
+        files.run()
+    assert (files.next_offset, list(stream.pieces)) == (5, [])
 
 
 def test_the_messages_of_so_many_streams_come_back_at_once(world, make_stream, monkeypatch):
