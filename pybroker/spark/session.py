@@ -13,9 +13,10 @@ from typing import Any, Final
 import pyarrow as pa
 from pamqp import base, commands
 
-from pybroker.client import Options
+from pybroker.client import Address, Options
 from pybroker.client.channel.content import encode_ack
 from pybroker.client.errors import AuthenticationFailed, ClientError, ConnectionLost, error_of
+from pybroker.client.transport.connect_errors import connect_failed
 from pybroker.client.transport.handshake import shake_hands
 from pybroker.client.transport.transport import open_stream
 from pybroker.spark.parse.deliveries import Deliveries
@@ -43,7 +44,7 @@ class Session:
     def __init__(self, options: Options) -> None:
         """Connect to the first address that answers.
 
-        Raises AuthenticationFailed, AmqpError, ClientError, OSError: of the last address.
+        Raises ConnectFailed with what each address said; AuthenticationFailed, AmqpError, ClientError of the last one.
         """
         self._options = options
         self._stream, agreed = _open(options)
@@ -180,7 +181,7 @@ class Session:
 
 
 def _open(options: Options) -> tuple[Any, Any]:
-    failure: Exception | None = None
+    failures: list[tuple[Address, Exception]] = []
     for address in options.addresses:
         try:
             stream = open_stream(address, options, None)
@@ -192,6 +193,6 @@ def _open(options: Options) -> tuple[Any, Any]:
         except AuthenticationFailed:
             raise
         except (OSError, ClientError) as error:
-            failure = error
-    assert failure is not None
-    raise failure
+            failures.append((address, error))
+    last = failures[-1][1]
+    raise last if isinstance(last, ClientError) else connect_failed(failures)

@@ -105,7 +105,7 @@ def encode_method(channel: int, method: base.Frame) -> bytes:
         if amqp_type == "shortstr":
             octets = (value or "").encode()
             if len(octets) > 255:
-                raise ValueError(f"{method.name}.{names[0]} of {len(octets)} octets")
+                raise ValueError(f"{method.name}: {names[0]} has {len(octets)} octets, 255 are allowed")
             parts.append(len(octets).to_bytes(1) + octets)
         elif amqp_type == "bit":
             bits = sum(bool(getattr(method, name)) << bit for bit, name in enumerate(names))
@@ -119,5 +119,6 @@ def encode_method(channel: int, method: base.Frame) -> bytes:
             try:
                 parts.append((value or 0).to_bytes(_INTS[amqp_type]))
             except OverflowError:
-                raise ValueError(f"{method.name}.{names[0]} is {value}") from None
+                most = (1 << 8 * _INTS[amqp_type]) - 1
+                raise ValueError(f"{method.name}: {names[0]} is {value}, not 0 to {most}") from None
     return frame(METHOD, channel, b"".join(parts))

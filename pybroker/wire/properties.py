@@ -200,9 +200,9 @@ def encode_properties(properties: Properties) -> bytes:
             try:
                 parts.append(value.to_bytes(_SIZES[flag]))
             except OverflowError:
-                raise ValueError(f"{name} is {value}") from None
+                raise ValueError(f"property {name} is {value}, not 0 to {(1 << 8 * _SIZES[flag]) - 1}") from None
         else:
-            parts.append(_shortstr(value))
+            parts.append(_shortstr(name, value))
     return flags.to_bytes(2) + b"".join(parts)
 
 
@@ -259,7 +259,7 @@ def replace_headers(props: bytes, table_octets: bytes | None) -> bytes:
 
 def replace_reply_to(props: bytes, reply_to: str) -> bytes:
     """Return props with another reply-to. Raises ValueError above 255 octets."""
-    return _replace(props, REPLY_TO, _shortstr(reply_to))
+    return _replace(props, REPLY_TO, _shortstr("reply_to", reply_to))
 
 
 def _plan(flags: int) -> tuple[int, ...]:
@@ -354,8 +354,8 @@ def _replace(props: bytes, flag: int, octets: bytes | None) -> bytes:
     return flags.to_bytes(2) + props[2:start] + (octets or b"") + props[end:]
 
 
-def _shortstr(value: str) -> bytes:
+def _shortstr(name: str, value: str) -> bytes:
     octets = value.encode(errors="surrogateescape")
     if len(octets) > 255:
-        raise ValueError(f"shortstr of {len(octets)} octets")
+        raise ValueError(f"property {name} has {len(octets)} octets, 255 are allowed")
     return len(octets).to_bytes(1) + octets

@@ -11,6 +11,8 @@ from pybroker.wire.value import decode_scalar, encode_scalar, letter_of
 
 # `validate` limits the tables of peers to half of it, and the broker nests them three levels deeper.
 _ENCODE_DEPTH_MAX: Final = 64
+# Characters of a name in an error.
+_SHOWN_MAX: Final = 40
 
 _TABLE: Final = ord("F")
 _ARRAY: Final = ord("A")
@@ -172,14 +174,23 @@ def _encode_fields(mapping: Mapping[str, Any], depth: int) -> bytes:
     for key, value in mapping.items():
         name = key.encode()
         if len(name) > 255:
-            raise ValueError(f"field name of {len(name)} octets")
-        pairs.append((name, _encode_value(value, types.get(key), depth)))
+            raise ValueError(f"field {_shown(key)}: its name has {len(name)} octets, 255 are allowed")
+        try:
+            pairs.append((name, _encode_value(value, types.get(key), depth)))
+        except ValueError as error:
+            if depth:
+                raise  # the outermost field is told
+            raise ValueError(f"field {_shown(key)}: {error}") from None
     return join_table(pairs)
+
+
+def _shown(key: str) -> str:
+    return repr(key if len(key) <= _SHOWN_MAX else f"{key[:_SHOWN_MAX]}...")
 
 
 def _encode_value(value: Any, remembered: str | None, depth: int) -> bytes:
     if depth > _ENCODE_DEPTH_MAX:
-        raise ValueError("table nested too deep")
+        raise ValueError(f"tables or lists are nested more than {_ENCODE_DEPTH_MAX} deep")
     letter = letter_of(value, remembered)
     if letter == "F":
         octets = _encode_fields(value, depth + 1)

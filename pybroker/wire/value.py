@@ -76,7 +76,7 @@ def letter_of(value: Any, remembered: str | None = None) -> str:
         # An int may be a timestamp that datetime cannot hold, but only where it came as one.
         if _holds(letter, value) and not (letter == "T" and isinstance(value, int)):
             return letter
-    raise ValueError(f"no field type holds {value!r:.60}")
+    raise ValueError(f"no AMQP type holds {value!r:.60}")
 
 
 def decode_scalar(octets: bytes, position: int) -> tuple[str, Any, int]:
@@ -145,7 +145,7 @@ def _encode_timestamp(value: datetime | int) -> bytes:
         # Naive ones are UTC: AMQP's timestamps know no zone.
         value = int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
     if value < 0:
-        raise ValueError("a timestamp before 1970")
+        raise ValueError(f"timestamps begin in 1970, this one is {-value} seconds before")
     return value.to_bytes(8)
 
 
@@ -155,4 +155,4 @@ def _encode_decimal(value: Decimal) -> bytes:
         mantissa = int("".join(map(str, digits))) * 10 ** max(0, exponent) * (-1 if sign else 1)
         if -(1 << 31) <= mantissa < 1 << 31:
             return pack(">Bi", max(0, -exponent), mantissa)
-    raise ValueError(f"no field type holds {value!r:.60}")
+    raise ValueError(f"a decimal has 32 bits and at most 255 places, {value!r:.60} does not fit")

@@ -61,6 +61,6 @@ def test_closing_twice_is_no_error(uri):
     session.close()
 
 
-def test_a_broker_that_is_not_there_is_an_oserror():
-    with pytest.raises(OSError, match="refused"):
-        Session(parse_uri("amqp://127.0.0.1:1"))
+def test_addresses_where_no_broker_is_are_named():
+    with pytest.raises(OSError, match=r"127\.0\.0\.1:1: Connection refused; 127\.0\.0\.1:2: Connection refused"):
+        Session(parse_uri("amqp://127.0.0.1:1", "amqp://127.0.0.1:2"))

@@ -1,7 +1,8 @@
 import copy
 import pickle
+import re
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
@@ -203,14 +204,30 @@ class TestWhatCannotBeEncoded:
         with pytest.raises(ValueError, match=r".+"):
             encode_table({"k": value})
 
+    @pytest.mark.parametrize(
+        ("table", "text"),
+        [
+            ({"a": 1, "b": {"c": date(2026, 1, 2)}}, "field 'b': no AMQP type holds datetime.date(2026, 1, 2)"),
+            ({"k" * 256: 1}, f"field '{'k' * 40}...': its name has 256 octets, 255 are allowed"),
+            ({"l": [Decimal("1e99")]}, "field 'l': a decimal has 32 bits and at most 255 places, Decimal('1E+99')"),
+            (
+                {"t": datetime(1969, 12, 31, tzinfo=UTC)},
+                "field 't': timestamps begin in 1970, this one is 86400",
+            ),
+        ],
+    )
+    def test_the_field_and_the_limit_are_told(self, table, text):
+        with pytest.raises(ValueError, match=re.escape(text)):
+            encode_table(table)
+
     def test_nesting_without_end_is_a_value_error(self):
         endless: dict[str, object] = {}
         endless["k"] = endless
-        with pytest.raises(ValueError, match="nested too deep"):
+        with pytest.raises(ValueError, match="nested more than 64 deep"):
             encode_table(endless)
         items: list[object] = []
         items.append(items)
-        with pytest.raises(ValueError, match="nested too deep"):
+        with pytest.raises(ValueError, match="nested more than 64 deep"):
             encode_table({"k": items})
 
 

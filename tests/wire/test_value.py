@@ -93,7 +93,7 @@ def test_a_type_that_no_longer_holds_the_value_is_given_up(value, remembered, le
 
 @pytest.mark.parametrize("value", [1 << 63, -(1 << 63) - 1, object(), {1, 2}])
 def test_what_no_type_holds_is_a_value_error(value):
-    with pytest.raises(ValueError, match="no field type holds"):
+    with pytest.raises(ValueError, match="no AMQP type holds"):
         letter_of(value)
 
 
@@ -101,7 +101,7 @@ def test_what_no_type_holds_is_a_value_error(value):
     "value", [Decimal("NaN"), Decimal("Infinity"), Decimal(1 << 31), Decimal("1e10"), Decimal("1e-256")]
 )
 def test_decimals_beyond_32_bits_or_255_places_are_value_errors(value):
-    with pytest.raises(ValueError, match="no field type holds"):
+    with pytest.raises(ValueError, match="does not fit"):
         encode_scalar(value, "D")
 
 
@@ -127,5 +127,5 @@ def test_timestamps_beyond_the_year_9999_stay_seconds():
 def test_times_of_any_zone_are_sent_as_seconds_since_1970():
     there = datetime(1970, 1, 1, 2, 0, 1, tzinfo=timezone(timedelta(hours=2)))
     assert (1).to_bytes(8) == encode_scalar(there, "T") == encode_scalar(datetime(1970, 1, 1, 0, 0, 1), "T")
-    with pytest.raises(ValueError, match="before 1970"):
+    with pytest.raises(ValueError, match="begin in 1970, this one is 86400 seconds before"):
         encode_scalar(datetime(1969, 12, 31, tzinfo=UTC), "T")

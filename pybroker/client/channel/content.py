@@ -45,14 +45,22 @@ class Encoder:
     def encode(
         self, exchange: str, routing_key: str, props: bytes, body: bytes, *, mandatory: bool, immediate: bool
     ) -> bytes:
-        """Return all frames of one publish. Raises ValueError for a name above 255 octets."""
+        """Return all frames of one publish.
+
+        Raises ValueError for a name above 255 octets, and for properties that are larger than a frame: AMQP sends them
+        in one.
+        """
         route = (exchange, routing_key, mandatory, immediate)
         method = self._routes.get(route)
         if method is None:
             method = self._encode_route(*route)
         size = len(body)
         channel = self._channel
-        header = _header_head(HEADER, channel, 12 + len(props), 60, 0, size)
+        header_octets = 12 + len(props)
+        if header_octets > self._body_octets_max:
+            text = f"the properties with their headers have {len(props)} octets"
+            raise ValueError(f"{text}, {self._body_octets_max - 12} fit into a frame of this connection (frame_max)")
+        header = _header_head(HEADER, channel, header_octets, 60, 0, size)
         if not size:
             return b"%b%b%b\xce" % (method, header, props)
         if size <= self._body_octets_max:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
+from math import isfinite, isnan
 from typing import Any
 
 from pybroker.errors import AmqpError
@@ -37,8 +38,27 @@ def as_text(value: Any) -> str | None:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, bool | dict | list):
-        return json.dumps(value, default=as_text, ensure_ascii=False, separators=(",", ":"))
+        try:
+            return _encode_json(value)
+        except ValueError:
+            return _encode_json(_spell(value))
     return str(value)
+
+
+def _encode_json(value: Any) -> str:
+    """Return a text. Raises ValueError for numbers that JSON does not have."""
+    return json.dumps(value, default=as_text, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _spell(value: Any) -> Any:
+    """Return a value with texts for numbers that JSON does not have, as Spark writes and reads them."""
+    if isinstance(value, dict):
+        return {name: _spell(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_spell(each) for each in value]
+    if isinstance(value, float) and not isfinite(value):
+        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
 
 
 def _table_octets(octets: bytes) -> bytes | None:

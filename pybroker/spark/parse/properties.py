@@ -25,6 +25,7 @@ MICROSECONDS: Final = 1_000_000
 # Spark's last timestamp, 9999-12-31T23:59:59: what is beyond it gives none.
 _SECONDS_MAX: Final = 253_402_300_799
 _BYTE_MAX: Final = 127
+_TEXT_OCTETS_MAX: Final = 255
 _NO_FLAGS: Final = b"\0\0"
 
 
@@ -60,10 +61,12 @@ def _values(octets: bytes) -> tuple[Any, ...]:
 
 
 def _as_is(value: str | None) -> str | None:
-    # surrogates stand for octets that are not UTF-8, which no column can hold
-    return (
-        value if value is None or value.isascii() else value.encode(errors="surrogateescape").decode(errors="replace")
-    )
+    if value is None or value.isascii():
+        return value
+    # Surrogates stand for octets that are not UTF-8, which no column can hold.
+    clean = value.encode(errors="surrogateescape").decode(errors="replace")
+    # A property has 255 octets at most: what is read can be written again.
+    return clean if len(clean.encode()) <= _TEXT_OCTETS_MAX else clean.replace("\ufffd", "?")
 
 
 def _octet(value: int | None) -> int | None:

@@ -93,8 +93,8 @@ def _encode_string(octets: bytes) -> bytes:
 
 
 def _encode_object(value: Mapping[str, Any], names: dict[str, int]) -> bytes:
-    """Return an object: its fields stand in the order of their names."""
-    fields = {name: _encode(value[name], names) for name in sorted(value, key=str.encode)}
+    """Return an object: its fields stand in the order of their names, by which Spark searches them: that of UTF-16."""
+    fields = {name: _encode(value[name], names) for name in sorted(value, key=_utf_16)}
     ids = [names.setdefault(name, len(names)) for name in fields]
     id_size = _offset_octets(max(ids, default=0))
     sizes, body, size = _lay_out(list(fields.values()))
@@ -102,6 +102,10 @@ def _encode_object(value: Mapping[str, Any], names: dict[str, int]) -> bytes:
     header = (is_large << 4 | (id_size - 1) << 2 | size - 1) << 2 | _OBJECT
     all_ids = b"".join(number.to_bytes(id_size, "little") for number in ids)
     return bytes((header,)) + _count(len(fields), is_large) + all_ids + sizes + body
+
+
+def _utf_16(name: str) -> bytes:
+    return name.encode("utf-16-be")
 
 
 def _encode_array(items: list[bytes]) -> bytes:

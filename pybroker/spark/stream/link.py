@@ -27,7 +27,8 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from pybroker.client.errors import AuthenticationFailed, CallTimeout, ClientError, ConnectionClosed, ConnectionLost
-from pybroker.client.options import Options
+from pybroker.client.options import Address, Options
+from pybroker.client.transport.connect_errors import connect_failed
 from pybroker.client.transport.transport import open_stream
 from pybroker.spark.stream.chunk import read_deliver
 from pybroker.spark.stream.errors import StreamError, name_code
@@ -80,7 +81,7 @@ class Link:
     def __init__(self, options: Options) -> None:
         """Connect to the first address that answers; `virtual_host` is entered.
 
-        Raises AuthenticationFailed, StreamError, ConnectionLost, OSError: of the last address.
+        Raises ConnectFailed with what each address said; AuthenticationFailed, StreamError, ConnectionLost of the last.
         """
         self._timeout_s = options.rpc_timeout_s
         self._open_max = options.unconfirmed_max
@@ -93,7 +94,7 @@ class Link:
         self._connect(options)
 
     def _connect(self, options: Options) -> None:
-        failure: Exception | None = None
+        failures: list[tuple[Address, Exception]] = []
         for address in options.addresses:
             try:
                 stream = open_stream(address, options, None)
@@ -106,9 +107,7 @@ class Link:
             except AuthenticationFailed:
                 raise
             except (OSError, ClientError) as error:
-                if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-                    error.filename = f"{address.host}:{address.port}"  # told with the error
-                failure = error
+                failures.append((address, error))
                 continue
             self.properties: Mapping[str, str] = agreed.properties
             self.advertised = agreed.advertised
@@ -118,8 +117,8 @@ class Link:
             if agreed.heartbeat_s:
                 self._frames.beat(commands.Heartbeat().octets, agreed.heartbeat_s / 2)
             return
-        assert failure is not None
-        raise failure
+        last = failures[-1][1]
+        raise last if isinstance(last, ClientError) else connect_failed(failures)
 
     def close(self) -> None:
         """Close the connection in order, if the broker answers soon; else it just ends. Twice is no error."""

@@ -32,6 +32,15 @@ def test_g13_a_publish_is_a_method_a_header_and_as_many_bodies_as_it_needs(body,
     assert len(bodies) == -(-len(body) // 100)
 
 
+def test_properties_are_no_larger_than_a_frame():
+    """AMQP sends a header in one frame (§4.2.6)."""
+    encoder = Encoder(3, 108)
+    assert len(encoder.encode("e", "k", bytes(88), b"", mandatory=False, immediate=False)) > 108
+    text = r"the properties with their headers have 89 octets, 88 fit into a frame of this connection \(frame_max\)"
+    with pytest.raises(ValueError, match=text):
+        encoder.encode("e", "k", bytes(89), b"", mandatory=False, immediate=False)
+
+
 def test_routes_remembered_are_bounded():
     encoder = Encoder(1, 4_096)
     for i in range(content.ROUTES_MAX + 10):

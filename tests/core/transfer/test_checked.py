@@ -83,7 +83,10 @@ USER = {"name": "u", "tags": []}
         (
             "queues",
             {**QUEUE, "arguments": {"k" * 300: 1}},
-            "queue 'q' in vhost '/': its arguments cannot be encoded in AMQP: field name of 300 octets",
+            (
+                "queue 'q' in vhost '/': its arguments cannot be encoded in AMQP: field "
+                f"'{'k' * 40}...': its name has 300 octets, 255 are allowed"
+            ),
         ),
         (
             "parameters",

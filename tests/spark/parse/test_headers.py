@@ -29,6 +29,13 @@ def test_no_headers_and_broken_ones_are_none():
     assert header_maps([b"\0\0", b"\x20\0\0\0\0\x05abc", b"\x20\0\0\0\0\x05\x02kkS\xff"]) == [None, None, None]
 
 
+def test_numbers_that_json_does_not_have_are_texts_in_lists():
+    """As Spark writes them, and reads them by from_json."""
+    value = [float("nan"), {"a": [float("inf")], "b": -float("inf")}, 1.5, MOMENT]
+    text = as_text(value)
+    assert text == '["NaN",{"a":["Infinity"],"b":"-Infinity"},1.5,"2026-01-02T03:04:05+00:00"]'
+
+
 def test_numbers_of_all_kinds_are_text():
     assert [as_text(value) for value in (1, 1.5, Decimal("0.10"), [MOMENT])] == [
         "1",

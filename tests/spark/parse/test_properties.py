@@ -34,5 +34,11 @@ def test_what_no_column_holds_is_none():
     assert (columns["delivery_mode"], columns["timestamp"], columns["app_id"]) == ([None], [None], ["�"])
 
 
+def test_a_text_that_is_no_utf_8_is_not_longer_than_a_property_may_be():
+    odd = Properties(message_id="\udcff" * 100, app_id="\udcff" * 85)
+    columns = read_properties([encode_properties(odd)])
+    assert (columns["message_id"], columns["app_id"]) == (["?" * 100], ["\ufffd" * 85])
+
+
 def test_octets_that_make_no_sense_stand_in_nobodys_way():
     assert read_timestamps([b"\0\x40\0\0", b"\x20\0\0\0\x01\0", b"\0\1"]) == [None, None, None]

@@ -50,6 +50,11 @@ def test_each_keeps_its_type(value):
     assert decoded(value) == value
 
 
+def test_names_are_in_the_order_by_which_spark_searches_them():
+    """Java compares the halves of surrogate pairs, which are below U+E000."""
+    assert list(decoded({"\ue000": 1, "\U0001f600": 2, "b": 3, "a": 4})) == ["a", "b", "\U0001f600", "\ue000"]
+
+
 def test_what_no_variant_holds_is_refused():
     for value in (Decimal("Infinity"), object()):
         with pytest.raises(ValueError, match="no variant holds"):

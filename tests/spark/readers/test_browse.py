@@ -5,6 +5,7 @@ pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[sp
 from pybroker.client import Properties
 from pybroker.client.errors import NotFound
 from pybroker.spark.source import PybrokerSource
+from pybroker.spark.values import OptionError
 
 
 @pytest.fixture
@@ -34,6 +35,15 @@ def test_whoever_stops_early_lets_all_messages_go_back(browse, channel, queue):
 
 def test_an_empty_queue_has_no_rows(browse, queue):
     assert list(browse(queue)) == []
+
+
+def test_a_stream_is_read_by_another_option(browse, channel, name):
+    channel.queue_declare(name, durable=True, arguments={"x-queue-type": "stream"})
+    try:
+        with pytest.raises(OptionError, match=f"option queue is {name!r}, a stream: read it with the option stream"):
+            list(browse(name))
+    finally:
+        channel.queue_delete(name)
 
 
 def test_a_queue_that_is_not_there_is_the_brokers_404(browse, name):

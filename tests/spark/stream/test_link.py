@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from pybroker.client import Address
-from pybroker.client.errors import AuthenticationFailed, ClientError, ConnectionLost
+from pybroker.client.errors import AuthenticationFailed, ClientError, ConnectFailed, ConnectionLost
 from pybroker.spark.stream.address import stream_options
 from pybroker.spark.stream.errors import StreamError
 from pybroker.spark.stream.link import Link, open_link
@@ -35,7 +35,7 @@ def test_what_is_published_is_read_with_offsets(link, stream, publish):
 
 def test_an_address_where_nobody_listens_is_named(options):
     nowhere = dataclasses.replace(options, addresses=(Address("127.0.0.1", free_port()),))
-    with pytest.raises(ConnectionRefusedError, match=f"127.0.0.1:{nowhere.addresses[0].port}"):
+    with pytest.raises(ConnectFailed, match=f"127.0.0.1:{nowhere.addresses[0].port}: Connection refused"):
         Link(nowhere)
 
 
@@ -122,7 +122,7 @@ def test_large_messages_go_in_several_frames(link, stream, publish):
 
 
 def test_what_is_refused_has_its_code_and_what_was_asked(link, options, stream):
-    with pytest.raises(StreamError, match=r"'nowhere'.*there is no such stream") as caught:
+    with pytest.raises(StreamError, match=r"'nowhere'.*there is no stream with this name") as caught:
         link.subscribe("nowhere", FIRST)
     assert caught.value.code == Code.STREAM_DOES_NOT_EXIST
     with pytest.raises(StreamError):

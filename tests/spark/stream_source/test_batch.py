@@ -129,5 +129,5 @@ def test_a_stream_made_anew_is_another_one(reader, stream, publish, broker, chan
 
 
 def test_no_such_stream(reader, name):
-    with pytest.raises(StreamError, match="there is no such stream"):
+    with pytest.raises(StreamError, match="there is no stream with this name"):
         reader(stream=name).partitions()
