@@ -17,7 +17,11 @@ def labels(**values: str) -> str:
 
 def series(name: str, kind: str, help_: str, samples: Iterable[tuple[str, Any]]) -> str:
     """Return the lines of a series; its samples are labels in braces and a number, of which None is left out."""
-    lines = [f"{name}{label} {_number(value)}\n" for label, value in samples if value is not None]
+    lines = [
+        f"{name}{label} {value if value.__class__ is int else _number(value)}\n"
+        for label, value in samples
+        if value is not None
+    ]
     return f"# HELP {name} {help_.translate(_ESCAPED_HELP)}\n# TYPE {name} {kind}\n{''.join(lines)}"
 
 

@@ -116,11 +116,11 @@ def measure(place, options, seen):
     }
 
 
-def start(folder, stack):
+def start(folder, stack, config=""):
     """Start a daemon with its web interface; return it and its place."""
     folder.mkdir()
     management, prometheus = free_port(), free_port()
-    config = f"management.tcp.port = {management}\nprometheus.tcp.port = {prometheus}\n"
+    config += f"management.tcp.port = {management}\nprometheus.tcp.port = {prometheus}\n"
     broker = BrokerProcess(folder, config=config, options=("--web",))
     stack.append(broker)
     return Place(broker.port, broker.pid, management, prometheus)

@@ -77,7 +77,6 @@ def per_object(node: Node, series_max: int) -> Iterator[str]:
     yield from _identity(document, "per-object")
     yield from _of_node(document)
     yield from _objects(node, USUAL, Filter(), RABBITMQ, series_max)
-    yield _queue_info(node, Filter(), RABBITMQ)
 
 
 def detailed(node: Node, families: Sequence[str], chosen: Filter, series_max: int) -> Iterator[str]:
@@ -88,8 +87,6 @@ def detailed(node: Node, families: Sequence[str], chosen: Filter, series_max: in
         yield from _node_series(NODE_FAMILIES.get(name, ()), document, DETAILED)
     known = [name for name in families if name in FAMILIES]
     yield from _objects(node, known, chosen, DETAILED, series_max)
-    if any(FAMILIES[name].noun == "queue" for name in known):
-        yield _queue_info(node, chosen, DETAILED)
     if VHOST_STATUS in families:
         samples = [(exposition.labels(vhost=name), 1) for name in document["virtual_hosts"]]
         yield exposition.series(f"{CLUSTER}vhost_status", "gauge", "whether a virtual host is running", samples)
@@ -210,47 +207,42 @@ def _objects(node: Node, families: Iterable[str], chosen: Filter, prefix: str, s
         names = list(dict.fromkeys(one.metric.name for one in series))
         places = {name: n for n, name in enumerate(names)}
         rows = []
-        for labels, values in _rows(node, noun, names, chosen):
-            count += len(series)
+        infos = []
+        for labels, kind, values in _rows(node, noun, names, chosen):
+            # Without a value there is no sample.
+            count += len(series) - values.count(None)
             if count > series_max:
                 raise TooMany(f"more than {series_max} series; ask /metrics/detailed for some families")
             rows.append((labels, values))
+            if noun == "queue":
+                more = exposition.labels(queue_type=f"rabbit_{kind}_queue", membership="leader")
+                infos.append((f"{labels[:-1]},{more[1:]}", 1))
         for one in series:
             place, factor = places[one.metric.name], one.factor
-            samples = [(labels, _scaled(values[place], factor)) for labels, values in rows]
+            samples: Iterable[tuple[str, Any]] = [(labels, values[place]) for labels, values in rows]
+            if factor != 1:
+                samples = ((labels, None if value is None else value * factor) for labels, value in samples)
             yield exposition.series(_named(one.name, prefix), one.metric.type, one.metric.help, samples)
+        if noun == "queue":
+            yield exposition.series(f"{prefix}queue_info", "gauge", "type of each queue; always 1", infos)
 
 
-def _rows(node: Node, noun: str, metrics: list[str], chosen: Filter) -> Iterator[tuple[str, list[Any]]]:
-    """Yield labels and figures of each object that is chosen."""
-    matches = _matcher(chosen.queues) if noun in {"queue", "stream", STREAM_OFFSET_NOUN} else None
+def _rows(node: Node, noun: str, metrics: list[str], chosen: Filter) -> Iterator[tuple[str, str, list[Any]]]:
+    """Yield labels, type (of queues, streams and exchanges) and figures of each object that is chosen."""
+    matches = _matcher(chosen.queues) if chosen.queues and noun in {"queue", "stream", STREAM_OFFSET_NOUN} else None
     for row in node.rows("object_figures", noun=noun, metrics=metrics, vhosts=list(chosen.vhosts)):
         if noun in {"queue", "stream", "exchange"}:
-            vhost, name, _, *values = row
+            vhost, name, kind, *values = row
             if matches is None or matches(name):
-                yield exposition.labels(vhost=vhost, **{"queue" if noun == "stream" else noun: name}), values
+                yield exposition.labels(vhost=vhost, **{"queue" if noun == "stream" else noun: name}), kind, values
         elif noun == STREAM_OFFSET_NOUN:
             vhost, stream, name, *values = row
             if matches is None or matches(stream):
-                yield exposition.labels(vhost=vhost, queue=stream, reference=name), values
+                yield exposition.labels(vhost=vhost, queue=stream, reference=name), "", values
         else:
             # RabbitMQ calls the process of a connection a channel, too.
             pid, *values = row
-            yield exposition.labels(channel=pid), values
-
-
-def _scaled(value: Any, factor: float) -> Any:
-    return value if factor == 1 or value is None else value * factor
-
-
-def _queue_info(node: Node, chosen: Filter, prefix: str) -> str:
-    matches = _matcher(chosen.queues)
-    samples = [
-        (exposition.labels(vhost=vhost, queue=name, queue_type=f"rabbit_{kind}_queue", membership="leader"), 1)
-        for vhost, name, kind in node.rows("object_figures", noun="queue", metrics=[], vhosts=list(chosen.vhosts))
-        if matches(name)
-    ]
-    return exposition.series(f"{prefix}queue_info", "gauge", "type of each queue; always 1", samples)
+            yield exposition.labels(channel=pid), "", values
 
 
 def _exchanges(node: Node, chosen: Filter) -> Iterator[tuple[str, int]]:

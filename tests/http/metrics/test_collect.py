@@ -115,6 +115,17 @@ def test_more_series_than_allowed_are_refused(node, busy):
         list(collect.per_object(node, 20))
 
 
+def test_what_has_no_value_is_no_series(node, busy, peer):
+    for number in range(100):
+        peer.declare(f"empty-{number}")
+    text = "".join(collect.per_object(node, 1 << 30))
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert len([line for line in lines if line.startswith("pybroker_queue_head_age_seconds")]) == 2
+    assert "".join(collect.per_object(node, len(lines)))
+    with pytest.raises(collect.TooMany):
+        list(collect.per_object(node, len(lines) - 200))
+
+
 def test_details_are_those_asked_for(node, busy):
     busy.broker.add_vhost("other", BROKER)
     families = ["queue_coarse_metrics", "node_metrics", "vhost_status", "exchange_names", "nonsense"]
