@@ -206,22 +206,25 @@ def _objects(node: Node, families: Iterable[str], chosen: Filter, prefix: str, s
     for noun, series in _by_noun(families).items():
         names = list(dict.fromkeys(one.metric.name for one in series))
         places = {name: n for n, name in enumerate(names)}
-        rows = []
+        all_labels: list[str] = []
+        all_values: list[list[Any]] = []
         infos = []
         for labels, kind, values in _rows(node, noun, names, chosen):
             # Without a value there is no sample.
             count += len(series) - values.count(None)
             if count > series_max:
                 raise TooMany(f"more than {series_max} series; ask /metrics/detailed for some families")
-            rows.append((labels, values))
+            all_labels.append(labels)
+            all_values.append(values)
             if noun == "queue":
                 more = exposition.labels(queue_type=f"rabbit_{kind}_queue", membership="leader")
                 infos.append((f"{labels[:-1]},{more[1:]}", 1))
+        columns: list[tuple[Any, ...]] = list(zip(*all_values, strict=True)) or [()] * len(names)
         for one in series:
-            place, factor = places[one.metric.name], one.factor
-            samples: Iterable[tuple[str, Any]] = [(labels, values[place]) for labels, values in rows]
-            if factor != 1:
-                samples = ((labels, None if value is None else value * factor) for labels, value in samples)
+            column: Iterable[Any] = columns[places[one.metric.name]]
+            if (factor := one.factor) != 1:
+                column = [None if value is None else value * factor for value in column]
+            samples = zip(all_labels, column, strict=True)
             yield exposition.series(_named(one.name, prefix), one.metric.type, one.metric.help, samples)
         if noun == "queue":
             yield exposition.series(f"{prefix}queue_info", "gauge", "type of each queue; always 1", infos)
