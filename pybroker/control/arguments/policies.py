@@ -36,7 +36,8 @@ ApplyToArg = Annotated[
 
 
 DryRunArg = Annotated[
-    bool, Arg("change nothing; print the queues affected and the number of messages that would be dropped", "--dry-run")
+    bool,
+    Arg("change nothing; print how many queues it would apply to and which messages would be dropped", "--dry-run"),
 ]
 
 
@@ -170,15 +171,20 @@ def _tried(
             applies = getattr(drop.applied, component) == name
             begins += applies
             ends += not applies
-            tally.add(drop.queue.name, drop.messages)
+            tally.add(drop.queue.name, drop.messages, drop.is_least)
         if not done % SHARE_QUEUES:
             yield Progress(done, total)
             node.pause(PAUSE_S)
     to = [f"to {counted(begins, 'queue')}"] * bool(begins or value is not None)
     to += [f"no longer to {counted(ends, 'queue')}"] * bool(ends or value is None)
-    drops = f"it would drop or dead-letter {tally}" if tally.messages else "no message would be dropped"
+    drops = f"it would drop or dead-letter {tally}" if tally.messages else _no_drops(is_least=tally.is_least)
     text = f"Nothing was changed. The policy would apply {' and '.join(to)}; {drops}"
     return node.result(text, queues=begins, queues_left=ends, messages=tally.messages, dry_run=True)
+
+
+def _no_drops(*, is_least: bool) -> str:
+    nothing = "no message would be dropped"
+    return f"{nothing} now, but of those on disk some may be older than the TTL" if is_least else nothing
 
 
 def _in_force(node: Node, vhost_name: str) -> Generator[Progress, None, None]:

@@ -102,7 +102,7 @@ class Policies(BackgroundTask):
             limits = applied.limits(noun.arguments, noun.type)
             if limits != noun.limits:
                 if noun.messages_ready:
-                    self._drops.setdefault(noun.vhost.name, Tally()).add(noun.name, surplus(noun, limits))
+                    self._drops.setdefault(noun.vhost.name, Tally()).add(noun.name, *surplus(noun, limits))
                 relimit(noun, limits)
             warn_of_dead_letters(noun)
         return True

@@ -1,7 +1,7 @@
 """Policy drops: how many messages that wait a change of policies would drop at once. Nothing is changed here.
 
-Only limits of a queue's length act on what waits; with a dead letter exchange it goes there. In a stream those of its
-size and age do.
+Limits of a queue's length act on what waits, and its TTL; with a dead letter exchange it goes there. In a stream those
+of its size and age do.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,15 +15,18 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.policy.limits import QueueLimits
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.ready import Level
     from pybroker.core.stream.stream import Stream
+    from pybroker.run import Entry
 
 
 class Drop(NamedTuple):
-    """A queue that other policies would be in force for, and how many of its messages would go."""
+    """A queue that other policies would be in force for, and how many of its messages would go: `is_least`, or more."""
 
     queue: "Queue"
     applied: Applied
     messages: int
+    is_least: bool
 
 
 def planned(broker: "Broker", vhost_name: str, changes: Iterable[tuple[str, str, Any]]) -> Iterator[Drop | None]:
@@ -43,16 +46,50 @@ def planned(broker: "Broker", vhost_name: str, changes: Iterable[tuple[str, str,
             yield None
         else:
             applied = Applied.of(user, operator)
-            yield Drop(queue, applied, surplus(queue, applied.limits(queue.arguments, queue.type)))
+            yield Drop(queue, applied, *surplus(queue, applied.limits(queue.arguments, queue.type)))
 
 
-def surplus(queue: "Queue", limits: "QueueLimits") -> int:
-    """Return how many ready messages a queue would drop under other limits; delayed ones count, but stay.
+def surplus(queue: "Queue", limits: "QueueLimits") -> tuple[int, bool]:
+    """Return how many ready messages a queue would drop under other limits, and whether it may be more.
 
-    A stream drops whole segments, at the next look at them.
+    A stream drops whole segments, at the next look at them. How old messages are that are on disk alone is not known.
     """
     if queue.retains:
-        return cast("Stream", queue).surplus(limits)
+        return cast("Stream", queue).surplus(limits), False
+    drops = _too_much(queue, limits)
+    if limits.message_ttl_ms is None:
+        return drops, False
+    now_ms = queue.vhost.broker.clock.now_ms
+    total, is_least = 0, False
+    for level in queue.backlog.levels:
+        # Both take the heads.
+        dropped = min(drops, level.count)
+        old, unknown = _too_old(level, limits.message_ttl_ms, now_ms)
+        total += max(dropped, old)
+        is_least |= old + unknown > max(dropped, old)
+        drops -= dropped
+    return total, is_least
+
+
+def _too_old(level: "Level", ttl_ms: int, now_ms: int) -> tuple[int, int]:
+    """Return how many heads have expired under a TTL, and how many behind them may have."""
+    old = unknown = 0
+    for part in _parts(level):
+        if isinstance(part, EvictedSegment) and part.found is None:
+            unknown += part.seq_ranges.count
+            continue
+        for entry in part.found or () if isinstance(part, EvictedSegment) else (part,):
+            own_ms = entry.run.attributes.ttl_ms
+            if entry.run.arrived_ms + (ttl_ms if own_ms is None else min(ttl_ms, own_ms)) > now_ms:
+                return old, unknown
+            # The messages before it are older.
+            old += unknown + len(entry.indexes)
+            unknown = 0
+    return old, unknown
+
+
+def _too_much(queue: "Queue", limits: "QueueLimits") -> int:
+    """Return how many ready messages exceed limits of length; delayed ones count, but stay."""
     backlog = queue.backlog
     if limits.overflow != DROP_HEAD:
         return 0
@@ -80,10 +117,7 @@ def _fitting(queue: "Queue", octets: int) -> int:
 def _sizes(queue: "Queue") -> Iterator[tuple[int, int]]:
     """Yield (messages, octets of each) from the head on."""
     for level in queue.backlog.levels:
-        parts: list[Any] = [*reversed(level.returned), *level.ready]
-        if level.segments is not None:
-            parts += [*level.segments.all_parts(), *level.segments.fresh]
-        for part in parts:
+        for part in _parts(level):
             if isinstance(part, EvictedSegment) and part.found is None:
                 yield from ((count, size) for _, count, size in part.seq_ranges.ranges())
                 continue
@@ -94,6 +128,15 @@ def _sizes(queue: "Queue") -> Iterator[tuple[int, int]]:
                     yield from ((1, entry.run.body_octets_of(range(i, i + 1))) for i in entry.indexes)
 
 
+def _parts(level: "Level") -> "Iterator[Entry | EvictedSegment]":
+    """Yield all of a level from the head on, whether it is in memory or not."""
+    yield from reversed(level.returned)
+    yield from level.ready
+    if level.segments is not None:
+        yield from level.segments.all_parts()
+        yield from level.segments.fresh
+
+
 # Of so many queues the names are said.
 NAMES_MAX: Final = 10
 
@@ -101,14 +144,16 @@ NAMES_MAX: Final = 10
 class Tally:
     """Drops of several queues, to be reported."""
 
-    __slots__ = ("messages", "named", "queues")
+    __slots__ = ("is_least", "messages", "named", "queues")
 
     def __init__(self) -> None:
         self.messages = self.queues = 0
+        self.is_least = False  # it may be more
         self.named: list[tuple[str, int]] = []
 
-    def add(self, name: str, messages: int) -> None:
+    def add(self, name: str, messages: int, is_least: bool = False) -> None:
         """Count a queue's."""
+        self.is_least |= is_least
         if messages:
             self.messages += messages
             self.queues += 1
@@ -117,6 +162,7 @@ class Tally:
 
     def __str__(self) -> str:
         what = "1 message" if self.messages == 1 else f"{self.messages:,} messages"
+        what = f"at least {what}" if self.is_least else what
         of = "1 queue" if self.queues == 1 else f"{self.queues:,} queues"
         names = ", ".join(f"'{name}' {count:,}" for name, count in self.named)
         more = self.queues - len(self.named)

@@ -5,6 +5,7 @@ from hypothesis import given, strategies as st
 
 from pybroker.core.policy.policy import UNRULED
 from pybroker.core.topology.policy_drops import NAMES_MAX, Tally, surplus
+from pybroker.run import RunAttributes
 from tests.control.made_stream import make_stream
 from tests.core.disk_log import DiskBench, shrink
 from tests.fakes import World
@@ -33,7 +34,9 @@ def put(bench, definition):
         ({"max-length-bytes": 5}, 2),
         ({"max-length": 4, "max-length-bytes": 5}, 2),
         ({"max-length": 2, "overflow": "reject-publish"}, 0),
-        ({"message-ttl": 0}, 0),
+        ({"message-ttl": 0}, 5),
+        ({"message-ttl": 0, "max-length": 2}, 5),
+        ({"message-ttl": 1}, 0),
     ],
 )
 def test_it_is_known_before(definition, drops):
@@ -43,8 +46,35 @@ def test_it_is_known_before(definition, drops):
     assert planned(bench, definition) == [drops]
     assert bench.queue.messages_ready == 5
     put(bench, definition)
-    assert bench.queue.dropped == drops
+    assert bench.queue.dropped + bench.queue.expired == drops
     assert planned(bench, definition) == [0]
+
+
+def test_a_ttl_drops_heads_that_are_old():
+    bench = Bench()
+    bench.publish(b"a", b"b")
+    bench.publish(b"c", attributes=RunAttributes(ttl_ms=5_000))
+    bench.broker.clock.now_ms += 1_000
+    bench.publish(b"d")
+    assert planned(bench, {"message-ttl": 1_001}) == [0]
+    assert planned(bench, {"message-ttl": 1_000}) == [3]
+    put(bench, {"message-ttl": 1_000})
+    assert (bench.queue.expired, bench.queue.messages_ready) == (3, 1)
+
+
+def test_how_old_messages_on_disk_alone_are_is_not_known(monkeypatch):
+    shrink(monkeypatch)
+    disk = DiskBench()
+    disk.fill(50, 3)
+    evicted = disk.queue.backlog.messages_evicted
+    assert 0 < evicted < 50
+    (drop,) = [each for each in disk.broker.policies.planned("/", [("policy", "p", value({"message-ttl": 0}))]) if each]
+    assert (drop.messages, drop.is_least) == (50 - evicted, True)
+    tally = Tally()
+    tally.add("q", drop.messages, drop.is_least)
+    assert str(tally) == f"at least {50 - evicted} messages of 1 queue: 'q' {50 - evicted}"
+    (drop,) = [each for each in disk.broker.policies.planned("/", [("policy", "p", value({"message-ttl": 9}))]) if each]
+    assert (drop.messages, drop.is_least) == (0, False)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +154,7 @@ def test_a_stream_drops_nothing_at_once():
     peer.declare("s", {"x-queue-type": "stream"}, durable=True)
     peer.publish("", "s", b"x" * 100)
     stream = world.vhost.queues["s"]
-    assert surplus(stream, UNRULED.limits({"x-max-length-bytes": 1}, "stream")) == 0
+    assert surplus(stream, UNRULED.limits({"x-max-length-bytes": 1}, "stream")) == (0, False)
 
 
 def test_segments_of_a_stream_are_counted():
