@@ -6,20 +6,24 @@ They come from the node's operator, so they may be of any size. `core/transfer/`
 import json
 import logging
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 
+from pybroker.clock import Clock
+from pybroker.core.auth.users import User
+from pybroker.core.broker import Broker
 from pybroker.core.events.cause import Cause
 from pybroker.core.transfer.document import Document
 from pybroker.core.transfer.transfer import Outcome, Work, bulleted
 from pybroker.daemon.config.plain_file import read_octets
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.log_event import event
+from pybroker.session import Turn
 
 if TYPE_CHECKING:
-    from pybroker.core.broker import Broker
     from pybroker.daemon.config.config import Config
 
 # How often is asked whether it is on disk.
@@ -53,6 +57,25 @@ def load(config: "Config", broker: "Broker") -> None:
         text = "no user exists, so no client can connect; create one with 'pybrokerctl add_user'"
         log.warning(text, extra=event("user.none"))
     _await_disk(broker, outcome.commit_position)
+
+
+def check(config: "Config") -> int:
+    """Check the files as a start does; return how many items they have. Raises StartError as `load`.
+
+    Virtual hosts and users that no file has may be on the node.
+    """
+    document = read(config.definitions)
+    broker = Broker(config.settings, Clock(), Turn())
+    for item in document:
+        vhost, user = item.value.get("vhost"), item.value.get("user")
+        if vhost is not None and not document.has("vhosts", vhost):
+            broker.add_vhost(vhost)
+        if user is not None and not document.has("users", user):
+            broker.users.load(User(user))
+    outcome = _finish(broker.transfer.planned(document, time.sleep))
+    if outcome.faults:
+        raise StartError(_said(config.definitions, outcome.faults), os.EX_DATAERR)
+    return len(document)
 
 
 def read(places: tuple[Path, ...]) -> Document:

@@ -168,3 +168,26 @@ def test_the_log_has_all_faults_whole(world, tmp_path, caplog):
     for name in names:
         assert f" * queue '{name}' in vhost 'v': virtual host 'v' does not exist" in line
     assert len(line.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("queue", "more", "text"),
+    [
+        ({}, {}, None),
+        ({"arguments": {"x-max-length": -1}}, {}, "invalid arg 'x-max-length' for queue 'q' in vhost 'v'"),
+        ({"arguments": {"x-max-length": -1}}, {"vhosts": []}, "invalid arg 'x-max-length' for queue 'q' in vhost 'v'"),
+        # They may be on the node.
+        ({}, {"vhosts": [], "users": []}, None),
+    ],
+)
+def test_files_are_checked_as_at_a_start(tmp_path, queue, more, text):
+    permission = {"user": "u", "vhost": "v", "configure": "", "write": "", "read": ""}
+    content = {"users": [USER], "vhosts": [{"name": "v"}], "queues": [{**QUEUE, "vhost": "v", **queue}]}
+    path = write(tmp_path / "d.json", {**content, "permissions": [permission], **more})
+    config = config_of(path)
+    if text is None:
+        assert loading.check(config) == (4 if not more else 2)
+    else:
+        with pytest.raises(StartError, match=text) as caught:
+            loading.check(config)
+        assert caught.value.code == 65

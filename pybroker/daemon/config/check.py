@@ -15,6 +15,7 @@ from pybroker.daemon.config.options import Options
 from pybroker.daemon.configuration import refused
 from pybroker.daemon.resources import total_memory
 from pybroker.daemon.start_error import StartError
+from pybroker.humanize import counted
 
 if TYPE_CHECKING:
     from pybroker.daemon.config.tls_options import TlsOptions
@@ -63,7 +64,7 @@ def told(config: Config) -> Iterator[str]:
         yield from _told_of_tls(config.management.tls)
     if config.definitions:
         places = ", ".join(map(str, config.definitions))
-        yield f"definitions: {len(loading.read(config.definitions))} items in {places}"
+        yield f"definitions: {counted(loading.check(config), 'item')} in {places}"
 
 
 def _told_of_tls(options: "TlsOptions") -> Iterator[str]:
