@@ -39,6 +39,6 @@ def utc(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-def counted(number: int, name: str) -> str:
+def counted(number: int, name: str, plural: str = "") -> str:
     """Return `1 queue` or `2,000 queues`."""
-    return f"{number:,} {name if number == 1 else name + 's'}"
+    return f"{number:,} {name if number == 1 else plural or name + 's'}"

@@ -28,8 +28,8 @@ MEANINGS: Final = {
     DATAERR: "A name does not exist, or a value is invalid. For definitions plan: there is a conflict.",
     STALE: "The report, or the newest telemetry in it, is older than --max-age.",
     NOUSER: "The user does not exist.",
-    UNAVAILABLE: "No node responds, or it refuses the command; or a health check fails. For the pipeline: Java, Spark, "
-    "memory or a report is missing.",
+    UNAVAILABLE: "No node responds, or it refuses the command, as rabbitmqctl says also of a policy, a parameter or "
+    "limits that are invalid; or a health check fails. For the pipeline: Java, Spark, memory or a report is missing.",
     SOFTWARE: "The user exists already; ping or status timed out; an internal error of the daemon.",
     IOERR: "The output could not be written, for example to a full disk; the command may have been executed. "
     "For the pipeline: alerts reached nobody.",

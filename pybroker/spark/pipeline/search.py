@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.client.errors import ClientError
 from pybroker.errors import AmqpError
+from pybroker.humanize import counted
 from pybroker.spark.parse.headers import header_maps
 from pybroker.spark.pipeline.failure import UNAVAILABLE, USAGE, FailureError
 from pybroker.spark.pipeline.stream_export import stream_options
@@ -104,9 +105,13 @@ def search(given: argparse.Namespace, begin: datetime | None, end: datetime | No
     finally:
         streams.close()
     more, found = len(found) > given.limit, found[: given.limit]
-    text = f"{len(found)} of {searched.total()} messages match"
-    text += f"; there are more: raise --limit above {given.limit}" if more else ""
-    text += f"; {len(refused)} sub-batches were passed over: {refused[0]}" if refused else ""
+    if more:
+        text = f"{counted(len(found), 'message')} of the first {searched.total():,} match, and more do: raise --limit"
+    else:
+        text = f"{len(found):,} of {counted(searched.total(), 'message')} match"
+    if refused:
+        were = "was" if len(refused) == 1 else "were"
+        text += f"; {counted(len(refused), 'sub-batch', 'sub-batches')} {were} passed over: {refused[0]}"
     lines = [_line(message) for message in found]
     return {
         "result": "ok",

@@ -6,7 +6,7 @@ from pybroker.client.errors import ClientError
 from pybroker.wire.stream.codes import Code
 
 _TEXTS: Final = {
-    Code.STREAM_DOES_NOT_EXIST: "there is no stream with this name",
+    Code.STREAM_DOES_NOT_EXIST: "there is no stream with this name, or the port is another broker's",
     Code.STREAM_NOT_AVAILABLE: "the stream is not available: it was deleted, or its node stopped",
     Code.VHOST_ACCESS_FAILURE: "the virtual host does not exist, or the user may not enter it",
     Code.INTERNAL_ERROR: "the broker failed",

@@ -46,6 +46,17 @@ CREDIT: Final = 10
 
 _U16, _U32, _I64, _U64 = map(Struct, (">H", ">L", ">q", ">Q"))
 _ID_OCTETS: Final = 8
+# The purpose of requests, in errors: the stream is their last name.
+_WORDS: Final[Mapping[type[commands.Request], str]] = {
+    commands.Metadata: "find stream {0}",
+    commands.StreamStats: "find stream {0}",
+    commands.ResolveOffsetSpec: "find a place in stream {0}",
+    commands.Subscribe: "read stream {0}",
+    commands.DeclarePublisher: "publish to stream {0}",
+    commands.Partitions: "find super stream {0}",
+    commands.Route: "find the partition of {1} in super stream {0}",
+    commands.Open: "open virtual host {0}",
+}
 # Numbers of publishers and subscriptions are one octet.
 _IDS: Final = 256
 # RabbitMQ before 3.11 answers these without the bit of responses.
@@ -96,6 +107,7 @@ class Link:
     def _connect(self, options: Options) -> None:
         failures: list[tuple[Address, Exception]] = []
         for address in options.addresses:
+            self._address = address
             try:
                 stream = open_stream(address, options, None)
                 self._frames = Frames(stream, options.body_octets_max, options.rpc_timeout_s)
@@ -147,7 +159,7 @@ class Link:
         """Return where a stream is. Raises StreamError if it is nowhere."""
         found = self.metadata(stream)[stream]
         if found.code != Code.OK:
-            raise StreamError(f"Metadata {stream!r}", found.code)
+            raise StreamError(self._told(commands.Metadata, stream), found.code)
         return found
 
     def partitions(self, super_stream: str) -> tuple[str, ...]:
@@ -285,9 +297,15 @@ class Link:
             raise CallTimeout(f"the broker did not answer {made.__name__} in {self._timeout_s:g} s")
         code, content = answer
         if code != Code.OK:
-            named = " ".join(repr(value) for value in values if isinstance(value, str) and value)
-            raise StreamError(f"{made.__name__} {named}".rstrip(), code)
+            raise StreamError(self._told(made, *values), code)
         return content
+
+    def _told(self, made: type[commands.Request], *values: Any) -> str:
+        """Return what was asked of whom, for an error."""
+        named = [repr(value) for value in values if isinstance(value, str)]
+        words = _WORDS.get(made)
+        asked = " ".join([made.__name__, *named]) if words is None else words.format(*reversed(named))
+        return f"{asked} at {self._address.host}:{self._address.port}"
 
     def tuned(self) -> commands.Tune:
         """Return the limits that the broker offers, behind a login. Raises CallTimeout."""

@@ -90,7 +90,7 @@ def test_octets_that_are_no_text_are_base64_and_harm_no_terminal(find, tapped):
 def test_a_limit_says_that_there_is_more(find, tapped):
     found = find("--limit=2")
     assert offsets(found) == [0, 1]
-    assert found["message"].endswith("match; there are more: raise --limit above 2")
+    assert found["message"].endswith("\n2 messages of the first 3 match, and more do: raise --limit")
 
 
 def test_messages_of_stream_clients(find, publish, stream):
@@ -111,7 +111,7 @@ def test_a_sub_batch_that_cannot_be_opened_is_told_and_passed_over(find, link, s
     publish(b"plain")
     found = find("--text=plain")
     assert (offsets(found), found["passed_over"]) == ([2], 1)
-    assert "1 sub-batches were passed over: the sub-batch at offset 0 cannot be opened" in found["message"]
+    assert "1 sub-batch was passed over: the sub-batch at offset 0 cannot be opened" in found["message"]
 
 
 def test_an_empty_stream_has_none(find):
