@@ -81,8 +81,9 @@ def _report(call: "Call", args: Any, asked: dict[str, Any]) -> int:
     if args.fresh:
         run(asked["words"], quiet=call.options.quiet)
     report = reports.read(args.warehouse, name)
+    failed = fails(report)  # a column that it lacks is told before all else
     for text in reports.show(report, args.format or call.options.formatter, call.options, details=args.details):
         sys.stdout.write(text)
     # An old report says nothing of now, whatever it found.
     refuse_old(report)
-    return exit_codes.DECLINED if fails(report) else exit_codes.OK
+    return exit_codes.DECLINED if failed else exit_codes.OK

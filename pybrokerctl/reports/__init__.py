@@ -132,9 +132,8 @@ def too_old(text: str | None) -> Callable[[Document], None]:
     def check(report: Document) -> None:
         newest = known_until(report)
         if newest < oldest:
-            told = (
-                f"report {report['report']} tells of nothing after {newest:%Y-%m-%d %H:%M:%S} (UTC): older than {text}"
-            )
-            raise Refused(f"{told}; run 'pybrokerctl pipeline run all'", exit_codes.STALE)
+            told = f"has nothing newer than {newest:%Y-%m-%d %H:%M:%S} (UTC), which is older than {text}"
+            what_to_do = "run 'pybrokerctl pipeline run all'"
+            raise Refused(f"report {report['report']} {told}; {what_to_do}", exit_codes.STALE)
 
     return check

@@ -128,7 +128,7 @@ def now(report, **ages):
 def test_an_old_report_is_no_check(ctl, warehouse, tmp_path):
     code, out, err = ctl("report", "blocked", "--warehouse", warehouse, "--fail-on", "held_ms>90000")
     assert (code, out != "") == (66, True)
-    told = "report blocked tells of nothing after 2026-01-06 00:00:00 (UTC): older than 2h"
+    told = "report blocked has nothing newer than 2026-01-06 00:00:00 (UTC), which is older than 2h"
     assert err == f"Error:\n{told}; run 'pybrokerctl pipeline run all'\n"
     assert ctl("report", "blocked", "--warehouse", warehouse).code == 0
     assert ctl("report", "blocked", "--warehouse", warehouse, "--max-age", "1d").code == 66
@@ -145,6 +145,8 @@ def test_a_report_can_be_a_check(ctl, program, warehouse, tmp_path):
     assert ctl("report", "blocked", "--warehouse", warehouse, "--fail-on", "held_ms>60000").code == 1
     assert ctl("report", "blocked", "--warehouse", warehouse, "--fail-on", "held_ms>90000").code == 0
     assert ctl("report", "blocked", "--warehouse", warehouse, "--fail-on", "nonsense").code == 64
+    answer = ctl("report", "blocked", "--warehouse", warehouse, "--fail-on", "lacking>1")
+    assert (answer.code, answer.out) == (65, "")
     assert ctl("report", "alarms", "--warehouse", warehouse).code == 69
 
 

@@ -186,13 +186,13 @@ def run(run: "Run") -> dict[str, Any]:
 
 
 def _summary(need: Need) -> list[tuple[str, Any]]:
-    seen = f"{counted(need.samples, 'sample')}, {_span(need.seen_s)} of it seen"
+    seen = f"{counted(need.samples, 'sample')}, sampled for {_span(need.seen_s)}"
     history = f"{iso(need.seen_from)} to {iso(need.seen_until)}, {seen}"
     told = [
         ("history", history),
         ("most memory used, MiB", round(need.mem_peak / MIB, 1)),
-        ("of a thousand samples 999 had no more than, MiB", round(need.mem_p999 / MIB, 1)),
-        ("memory there is, MiB", round(need.mem_total / MIB, 1)),
+        ("99.9th percentile of memory used, MiB", round(need.mem_p999 / MIB, 1)),
+        ("available memory, MiB", round(need.mem_total / MIB, 1)),
         ("fastest rise in ten minutes, MiB", round((need.rise or 0) / MIB, 1)),
     ]
     if need.disk_least is not None:

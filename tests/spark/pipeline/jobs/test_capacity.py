@@ -67,7 +67,7 @@ def report(tmp_path, samples):
 def test_minutes_of_little_use_recommend_what_is_in_force(told):
     document = told([(20 + n % 2, 10**10) for n in range(31)])
     assert dict(document["summary"])["history"] == (
-        "2026-01-05 12:00:00 to 2026-01-05 12:05:00, 31 samples, 5 minutes of it seen"
+        "2026-01-05 12:00:00 to 2026-01-05 12:05:00, 31 samples, sampled for 5 minutes"
     )
     memory, disk = (f"{what}: leave the limit at" for what in ("memory", "disk"))
     assert document["advice"] == [
