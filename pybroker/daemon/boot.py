@@ -102,7 +102,7 @@ def first_screen(config: Config, daemon: Daemon) -> Banner:
     ctl = _ctl_command(config)
     hints = [(f"{ctl} status", "show the status"), (f"{ctl} list_queues", "list queues and their depth")]
     if daemon.broker.users.authenticate("guest", "guest") is not None:
-        hints += _addresses(listeners)
+        hints += _addresses(listeners, with_certificate=config.tls is not None and config.tls.required)
     if sys.stdin is not None and sys.stdin.isatty():
         hints.append(("Ctrl-C", "stops it"))
     return Banner(places, hints)
@@ -129,9 +129,10 @@ def _for_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _addresses(listeners: list[Any]) -> list[tuple[str, str]]:
+def _addresses(listeners: list[Any], *, with_certificate: bool) -> list[tuple[str, str]]:
     """Return where a client on this machine connects, in plain and over TLS."""
-    kinds = (("amqp", AMQP.protocol, ""), ("amqps", AMQP_TLS, " over TLS"))
+    over_tls = " over TLS, with a certificate of its own" if with_certificate else " over TLS"
+    kinds = (("amqp", AMQP.protocol, ""), ("amqps", AMQP_TLS, over_tls))
     found = [
         (scheme, [each.port for each in listeners if not each.path and each.protocol == protocol], how)
         for scheme, protocol, how in kinds

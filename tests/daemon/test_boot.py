@@ -101,11 +101,15 @@ def test_the_screen_says_where_clients_connect():
         return SimpleNamespace(protocol=protocol, port=port, path=path)
 
     both = [listener("amqp", 0, "/run/amqp"), listener("amqp", 5672), listener("amqp/ssl", 5671), listener("amqp", 1)]
-    assert boot._addresses(both) == [
+    assert boot._addresses(both, with_certificate=False) == [
         ("amqp://guest:guest@localhost:5672/", "connect a client on this machine"),
         ("amqps://guest:guest@localhost:5671/", "connect a client on this machine over TLS"),
     ]
-    assert boot._addresses(both[:1]) == []
+    assert boot._addresses(both, with_certificate=True)[1] == (
+        "amqps://guest:guest@localhost:5671/",
+        "connect a client on this machine over TLS, with a certificate of its own",
+    )
+    assert boot._addresses(both[:1], with_certificate=False) == []
 
 
 def test_the_screen_says_where_pybroker_web_answers():
