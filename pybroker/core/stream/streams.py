@@ -267,11 +267,16 @@ class Streams:
         octets = stream.limits.filter_octets
         return [piece.chunk(bloom_of_run(piece.run, octets)) for piece in pieces if piece.run is not None]
 
+    @property
+    def _is_loading_much(self) -> bool:
+        """Tell whether the messages of so many streams come back, or move, that others have to wait."""
+        return len(self._loading) + len(self._moving) >= LOADS_MAX
+
     def _load(self, stream: "Stream", piece: "Piece") -> None:
         """Read back what the log alone has, unless that is being done."""
         if stream in self._loading:
             return
-        if len(self._loading) + len(self._moving) >= LOADS_MAX:
+        if self._is_loading_much:
             self.again.append(partial(self.move, stream))
             return
         self._loading[stream] = None
@@ -290,7 +295,7 @@ class Streams:
     def _load_ahead(self, stream: "Stream") -> None:
         """Read back more while messages move, which may take long: readers wait for their contents."""
         is_recovering = stream.files.next_offset < stream.recovered_offset
-        if is_recovering and self.pending < NODE_OCTETS and not stream.deleted:
+        if is_recovering and self.pending < NODE_OCTETS and not stream.deleted and not self._is_loading_much:
             piece = stream.pieces.first_logged
             if piece is not None:
                 self._load(stream, piece)
