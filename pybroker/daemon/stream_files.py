@@ -121,8 +121,8 @@ class StreamFiles:
         return files
 
     def close(self) -> None:
-        """Stop when all that was begun is done; what has not moved is in the log, folders go after the next start."""
+        """Stop when what was begun is done; what has not moved is in the log, folders go after the next start."""
         self._stopping = True
         self._removals.stop()
         for thread in (self._writer, self._reader):
-            thread.stop()
+            thread.stop(at_once=True)

@@ -8,7 +8,8 @@ import logging
 import os
 import time
 from collections import deque
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from threading import Thread, get_native_id
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,8 +65,11 @@ class ThreadWorker(Worker):
 
         self.submit(job, lambda _: None)
 
-    def stop(self) -> None:
-        """End the thread when it has done its jobs. Their results are not handled any more."""
+    def stop(self, *, at_once: bool = False) -> None:
+        """End the thread when it has done its jobs, or `at_once` what it is at. No result is handled any more."""
+        while at_once and not self._jobs.empty():
+            with suppress(Empty):  # the thread has taken it
+                self._jobs.get_nowait()
         self._jobs.put(None)
         self._thread.join()
         self._async.close()

@@ -50,3 +50,25 @@ def test_a_thread_that_steps_back_does_so_alone():
     assert [max(NICE, here)] == seen
     assert here == os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
     worker.stop()
+
+
+def test_a_stop_at_once_waits_for_one_job_alone():
+    clock = Clock()
+    clock.refresh()
+    turn = LoopCycle(clock)
+    turn.broker = Broker(Settings(), clock, turn)
+    worker = ThreadWorker("test", turn)
+    seen, began, may_end = [], threading.Event(), threading.Event()
+
+    def job():
+        began.set()
+        may_end.wait(60)
+        seen.append("begun")
+
+    worker.submit(job, seen.append)
+    for _ in range(3):
+        worker.submit(lambda: seen.append("not begun"), seen.append)
+    assert began.wait(60)
+    threading.Timer(0.1, may_end.set).start()
+    worker.stop(at_once=True)
+    assert seen == ["begun"]
