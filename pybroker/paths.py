@@ -78,13 +78,18 @@ def web_socket(control: Path) -> Path:
     return control.with_suffix(".web")
 
 
+def socket_folders() -> list[Path]:
+    """Return the folders where control sockets are, unless a node was given another, this user's first."""
+    return list(dict.fromkeys((runtime_dir(), SYSTEM_RUNTIME_DIR)))
+
+
 def running_sockets() -> list[Path]:
     """Return the control sockets on which a node answers here, this user's first; a dead node's leftover is not one.
 
     A socket that we may not connect to counts: the caller can then say so.
     """
     found: list[Path] = []
-    for folder in dict.fromkeys((runtime_dir(), SYSTEM_RUNTIME_DIR)):
+    for folder in socket_folders():
         try:
             entries = sorted(folder.iterdir())
         except OSError:

@@ -74,7 +74,7 @@ def texts(
 
 def _lines(file: str | None) -> list[bytes]:
     """Return what is sent of a file. Raises Refused."""
-    document = _parse(_read(file))
+    document = _parse(_read(file), file)
     try:
         lines = list(document_lines(document))
     except BadLine as error:
@@ -123,15 +123,16 @@ def _checked(file: str | None, content: bytes) -> bytes:
     return content
 
 
-def _parse(content: bytes) -> dict[str, Any]:
+def _parse(content: bytes, file: str | None) -> dict[str, Any]:
     import json  # noqa: PLC0415 - two commands
 
+    where = "Standard input" if file in (None, STANDARD) else f"File {file}"
     try:
         document = json.loads(content, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"Failed to deserialise input (format: JSON) (error: {error})") from None
+        raise Refused(f"{where}: Failed to deserialise input (format: JSON) (error: {error})") from None
     if not isinstance(document, dict):
-        raise Refused("Failed to deserialise input (format: JSON) (error: it is not an object)")
+        raise Refused(f"{where}: Failed to deserialise input (format: JSON) (error: it is not an object)")
     return document
 
 

@@ -103,7 +103,7 @@ def explain_unreachable(node: str, path: Path, why: str) -> str:
         variable=paths.SOCKET_VARIABLE,
         path=path,
         why=why.lower(),
-        others=", ".join(others) or "none",
+        others=", ".join(others) or f"none with a socket in {' or '.join(map(str, paths.socket_folders()))}",
         suggestion=suggestion,
     )
 

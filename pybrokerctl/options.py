@@ -37,7 +37,9 @@ class Options(NamedTuple):
             # Scripts that read from a terminal, `script` or `ssh -t`, say -s or name the formatter.
             formatter = render.TERMINAL if terminal.is_terminal(sys.stdout) and not silent else "table"
         elif formatter not in render.NAMES:
-            raise BadArguments("the requested formatter is not supported by this command")
+            # RabbitMQ's sentence, and what it does not say.
+            supported = ", ".join(render.NAMES)
+            raise BadArguments(f"the requested formatter is not supported by this command\nSupported are: {supported}")
         return cls(
             node=given.get("node"),
             socket=given.get("socket"),

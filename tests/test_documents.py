@@ -1,6 +1,7 @@
 """Documents speak of what there is: manual pages, the example configuration, the map, the change log, references."""
 
 import ast
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -35,6 +36,22 @@ def test_every_command_is_in_the_man_page():
 def test_every_command_has_a_test():
     tested = {path.stem for path in (ROOT / "tests/control").rglob("test_*.py")}
     report([f"no test_{name}.py below tests/control." for name in command_names() if f"test_{name}" not in tested])
+
+
+def test_every_exit_code_of_a_start_is_in_the_man_page():
+    section = (ROOT / "man/pybroker.8").read_text().partition("\n.SH EXIT STATUS\n")[2].partition("\n.SH ")[0]
+    told = {int(code) for code in re.findall(r"^\.B (\d+)$", section, re.MULTILINE)}
+    nodes = [node for source in sources() if source.name.startswith("pybroker.daemon.") for node in source.nodes]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refused"]
+    # The code of a refused command is what pybrokerctl exits with.
+    refused = {each for call in calls for each in ast.walk(call)}
+    names = {node.attr for node in nodes if isinstance(node, ast.Attribute) and node not in refused}
+    given = {getattr(os, name) for name in names if name.startswith("EX_")}
+    assert given >= {os.EX_OK, os.EX_DATAERR, os.EX_IOERR}
+    assert told == given | {130}
+    unit = (ROOT / "etc/pybroker.service").read_text()
+    lasting = {int(code) for code in re.findall(r"\d+", unit.partition("RestartPreventExitStatus=")[2].split("\n")[0])}
+    assert lasting == given - {os.EX_OK, os.EX_UNAVAILABLE, os.EX_CANTCREAT, os.EX_IOERR}
 
 
 def config_keys() -> list[str]:

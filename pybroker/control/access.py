@@ -16,6 +16,10 @@ ADMINISTRATOR: Final = "administrator"
 MONITORING: Final = "monitoring"
 POLICYMAKER: Final = "policymaker"
 MANAGEMENT: Final = "management"
+# May publish with the user-id of another.
+IMPERSONATOR: Final = "impersonator"
+# All that have a meaning.
+TAGS: Final = (ADMINISTRATOR, MONITORING, POLICYMAKER, MANAGEMENT, IMPERSONATOR)
 
 # The tags that admit to each kind of access, and RabbitMQ's text for a user who has none of them.
 ADMITTED: Final[dict[Access, tuple[frozenset[str], str]]] = {

@@ -31,6 +31,7 @@ from pybroker.control.spec import (
 from pybroker.core.events.cause import BROKER
 from pybroker.daemon.data_folder import LOCK_FILE, NODE_FILE, DataFolder, claim_data_folder
 from pybroker.daemon.start_error import StartError
+from pybroker.humanize import counted
 from pybroker.store.definitions.definition_recovery import NewerSchemaError
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.format import FormatError
@@ -93,7 +94,7 @@ class OfflineTool:
         log = Disk(log_folder(path))
         yield from progress_of(scrub_log(log, scrub))
         yield from progress_of(scrub_streams(log, scrub, running=False))
-        _judge(scrub, f"The backup {folder}")
+        _judge(scrub, f"The backup {folder}", " and must not be restored")
         return {**_backed_up(made, folder, f"The backup {folder} is intact"), "messages": scrub.messages}
 
     def restore_backup(self, folder: str, data_dir: str | None) -> Answer:
@@ -103,8 +104,9 @@ class OfflineTool:
         with _new(data, made.node):
             yield from progress_of(backup.restore(Path(folder), data))
             _give_away(data)
-        said = f"The backup {folder} is restored. Start node {made.node} with: pybroker --data-dir {data}"
-        return {**_backed_up(made, folder, said), "data_dir": str(data)}
+        done = _backed_up(made, folder, f"The backup {folder} is restored")
+        advice = f"Start node {made.node} with: pybroker --data-dir {data}"
+        return {**done, "message": f"{done['message']}\n{advice}", "data_dir": str(data)}
 
     def check_config(self, config: str | None) -> Answer:
         """Read the configuration as a start does. Raises Refused: something is wrong in it."""
@@ -122,24 +124,25 @@ def _verified(data: Path, used: Mapping[int, int] | None, what: str) -> Answer:
         yield from progress_of(scrub_streams(Disk(log), scrub, running=used is not None))
     scrub_definitions(Disk(data), scrub)
     _judge(scrub, what)
-    streams = ("1 stream, " if scrub.streams == 1 else f"{scrub.streams} streams, ") if scrub.streams else ""
-    counts = f"{scrub.messages} messages in {scrub.segments} segments, {streams}{scrub.definitions} definitions"
-    lines = [f"{what} is intact: {counts}, {scrub.octets} octets", *map(_bullet, scrub.notes)]
+    streams = f"{counted(scrub.streams, 'stream')}, " if scrub.streams else ""
+    where = f"{counted(scrub.messages, 'message')} in {counted(scrub.segments, 'segment')}"
+    counts = f"{where}, {streams}{counted(scrub.definitions, 'definition')}, {counted(scrub.octets, 'octet')}"
+    lines = [f"{what} is intact: {counts}", *map(_bullet, scrub.notes)]
     return {"result": "ok", **scrub.document(), "message": "\n".join(lines)}
 
 
-def _judge(scrub: Scrub, what: str) -> None:
-    """Raise Refused if something is damaged."""
+def _judge(scrub: Scrub, what: str, advice: str = "") -> None:
+    """Raise Refused if something is damaged, with advice behind how much that is."""
     if scrub.damage:
         told = scrub.damage[:TOLD_MAX]
         more = [f"and {len(scrub.damage) - TOLD_MAX} more"] if len(scrub.damage) > TOLD_MAX else []
-        places = "1 place" if len(scrub.damage) == 1 else f"{len(scrub.damage)} places"
-        lines = [f"{what} is damaged in {places}:", *map(_bullet, [*told, *more])]
+        lines = [f"{what} is damaged in {counted(len(scrub.damage), 'place')}{advice}:", *map(_bullet, [*told, *more])]
         raise Refused("\n".join(lines), EX_DATAERR)
 
 
 def _backed_up(made: backup.Manifest, folder: str, said: str) -> dict[str, Any]:
-    counts = f"{len(made.files)} files, {made.octets} octets, {made.definitions} definitions"
+    parts = ((len(made.files), "file"), (made.octets, "octet"), (made.definitions, "definition"))
+    counts = ", ".join(counted(number, name) for number, name in parts)
     facts = {"folder": folder, "created_ms": made.created_ms, "files": len(made.files), "octets": made.octets}
     return {
         "result": "ok",

@@ -100,7 +100,8 @@ class Storage:
             )
         except (OSError, DiskError, VersionError) as error:
             self._stop_threads()
-            raise StartError(f"cannot open the log in {log_folder(self._data.root)}: {error}", os.EX_IOERR) from None
+            code = os.EX_CONFIG if isinstance(error, VersionError) else os.EX_IOERR
+            raise StartError(f"cannot open the log in {log_folder(self._data.root)}: {error}", code) from None
         journal.on_closing = broker.streams.straight.log_closing
         journal.on_completed = broker.log_completed
         journal.on_failed = self._failed

@@ -260,8 +260,6 @@ Control socket of a node that root or the system service runs. Nodes of other us
 An unknown virtual host, queue or connection is always refused with one sentence, the nearest name, and exit code 65
 (67 for a user). For some of them rabbitmqctl prints an empty list and succeeds.
 .br
-The formatter erlang does not exist.
-.br
 Tables escape control characters in names, and pretty_table draws in ASCII without UTF\-8.
 .br
 The JSON of a sentence also contains the result and the node.
@@ -270,7 +268,9 @@ Node names of other hosts are refused, because a node is only reachable over its
 .B \-n
 never addresses another node than the one named, except that rabbit@HOST means the local node.
 .br
-Every error begins with Error:, once; rabbitmqctl is not consistent.
+Refusals begin with Error:, once; those of wrong options and arguments with Error (argument validation):, as in
+rabbitmqctl. The refusal of an unknown command has neither. It names similar commands instead of all, and a command that
+deletes, clears or resets something only if that verb, or almost that, was typed.
 .br
 A closed output, a full disk and arguments that are not UTF\-8 produce a sentence and an exit code.
 .br
@@ -278,9 +278,8 @@ A memory watermark above 1 is accepted with a warning: it never blocks publisher
 .br
 An alarm set with
 .B eval
-stays until
-.B eval
-clears it. An alarm for a real shortage cannot be cleared with it. RabbitMQ's monitors override both at the next change.
+stays until it is cleared in the same way, by which an alarm for a real shortage cannot be. RabbitMQ's monitors override
+both at the next change.
 .br
 The JSON of
 .B alarms
@@ -296,7 +295,7 @@ has categories for a Python process, and
 does not repeat them. The strategy
 .I allocated
 is the default; it excludes memory that the allocator can reuse. Commands about Erlang, plugins and other nodes do not
-exist.
+exist, nor does the formatter erlang.
 .br
 On a terminal, tables are drawn and destructive commands ask for confirmation; rabbitmqctl does neither.
 .br

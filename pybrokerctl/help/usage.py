@@ -18,6 +18,9 @@ GENERAL_USAGE: Final = f"{PROGRAM} [--node <node>] [--timeout <timeout>] [--quie
 TEXT_COLUMN: Final = 33
 # How alike two names are, of 1, when nothing else can be meant.
 SURE: Final = 0.9
+# Verbs of commands that take something away: one is suggested only if its verb, or almost that, was typed.
+TAKE_AWAY: Final = frozenset({"clear", "delete", "force", "forget", "purge", "remove", "reset"})
+SAME_VERB: Final = 0.7
 
 
 def general_usage(stream: TextIO) -> str:
@@ -134,7 +137,19 @@ def _nearest(name: str) -> list[str]:
     longer = [other.replace("_", " ", 1) for other in commands.NAMES if other.startswith(f"{name}_")]
     if longer:
         return longer
-    near = get_close_matches(name, [*commands.NAMES, *LOCAL_NAMES], n=3, cutoff=0.7)
+    names = [*commands.NAMES, *LOCAL_NAMES]
+    verbs = {other.partition("_")[0] for other in names}
+    typed = name.partition("_")[0]
+
+    def is_typed(verb: str) -> bool:
+        """Tell whether a verb is what was typed, its beginning, or a slip; another command's verb is none."""
+        if typed in verbs:
+            return typed == verb
+        alike = SequenceMatcher(None, typed, verb).ratio() >= SAME_VERB or sorted(typed) == sorted(verb)
+        return alike or (len(typed) > 1 and verb.startswith(typed))
+
+    harmless = [other for other in names if (verb := other.partition("_")[0]) not in TAKE_AWAY or is_typed(verb)]
+    near = get_close_matches(name, harmless, n=3, cutoff=0.7)
     # One that is all but the same is meant.
     return near[:1] if near and SequenceMatcher(None, name, near[0]).ratio() > SURE else near
 

@@ -93,7 +93,7 @@ def _above(report: Document) -> Iterator[str]:
     for line in report["advice"]:
         yield cell.lines(f" * {line}") + "\n"
     if report["rows_left_out"]:
-        yield f"{report['rows_left_out']} rows are omitted; the tables contain them\n"
+        yield f"Rows omitted: {report['rows_left_out']}; the tables contain them\n"
 
 
 def condition(text: str | None) -> Callable[[Document], bool]:

@@ -148,7 +148,7 @@ def _table(report: dict[str, Any]) -> Iterator[str]:
         yield "</tr>\n"
     yield "</tbody></table></div>\n"
     if report["rows_left_out"]:
-        yield f"<p>{report['rows_left_out']} rows are omitted; the tables contain them.</p>\n"
+        yield f"<p>Rows omitted: {report['rows_left_out']}; the tables contain them.</p>\n"
     yield "</section>\n"
 
 

@@ -57,7 +57,7 @@ def _readers(found: list[dict[str, Any]]) -> Iterator[str]:
         at = "looks for its place" if one["next_offset"] is None else f"next offset {one['next_offset']}"
         name, owed = cell(one["consumer_tag"]), f"{one['unacknowledged']:,} of {one['prefetch_count']:,} to acknowledge"
         if one["credits"] is not None:
-            name, owed = f"subscription {name}", f"credit for {one['credits']:,} chunks"
+            name, owed = f"subscription {name}", f"credit for {one['credits']:,} chunk{'s' * (one['credits'] != 1)}"
         else:
             where = f"channel {one['channel']} of {where}"
         skipped = f", {one['skipped']:,} skipped" if one["skipped"] else ""

@@ -150,7 +150,8 @@ def test_g7_deliveries_that_nobody_takes_stay_with_the_broker(connect):
     channel.basic_consume(name, on_message, no_ack=True)
     while not connection._backpressure.paused:
         assert not done.wait(0.01)
-    assert 100 <= len(channel._lane) < 100 + 2 * READ_OCTETS // 1_000
+    # The first one may have left it: it is being called.
+    assert 99 <= len(channel._lane) < 100 + 2 * READ_OCTETS // 1_000
     go.set()
     assert done.wait(WAIT_S)
 

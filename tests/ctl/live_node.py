@@ -41,14 +41,22 @@ def run(words: list[str], environment: dict[str, str], **options) -> subprocess.
 
 
 class LiveNode(Running):
-    """One daemon and pybrokerctl as programs of their own, for they are what these tests are about."""
+    """One daemon and pybrokerctl as programs of their own, for they are what these tests are about.
 
-    def __init__(self, folder: Path, data: str = "data") -> None:
+    With `api_port` pybroker-web serves the HTTP API there, soon.
+    """
+
+    def __init__(self, folder: Path, data: str = "data", api_port: int = 0) -> None:
         self.name = NODE_NAME
+        config = None
+        if api_port:
+            config = folder / "pybroker.conf"
+            config.write_text(f"management.tcp.port = {api_port}\nprometheus.enabled = false\n")
         options = ["--port", "0", "--bind", "127.0.0.1", "--node", NODE_NAME, "--data-dir", str(folder / data)]
         options += ["--log", str(folder / f"{NODE_NAME}.log")]
         socket = folder / f"{NODE_NAME}.sock"
-        super().__init__(folder, *options, control_socket=socket, config=None, stderr=subprocess.STDOUT)
+        web = bool(api_port)
+        super().__init__(folder, *options, control_socket=socket, config=config, stderr=subprocess.STDOUT, web=web)
         assert self.serves, "the daemon did not start: " + "".join(self.said)
 
     @property

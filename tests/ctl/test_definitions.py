@@ -106,9 +106,12 @@ def test_where_nothing_can_be_written(ctl, tmp_path, name, text):
         ("empty/x", "Parent directory of file {folder}/empty/x is not a directory"),
         ("empty", "File {folder}/empty is zero-sized"),
         ("", "Path {folder} is a directory"),
-        ("text", "Failed to deserialise input (format: JSON) (error: Expecting value: line 1 column 1 (char 0))"),
-        ("list", "Failed to deserialise input (format: JSON) (error: it is not an object)"),
-        ("nan", "Failed to deserialise input (format: JSON) (error: NaN is not JSON)"),
+        (
+            "text",
+            "File {folder}/text: Failed to deserialise input (format: JSON) (error: Expecting value: line 1 column 1",
+        ),
+        ("list", "File {folder}/list: Failed to deserialise input (format: JSON) (error: it is not an object)"),
+        ("nan", "File {folder}/nan: Failed to deserialise input (format: JSON) (error: NaN is not JSON)"),
         (
             "long",
             "File {folder}/long is too large: its definitions have 11000",

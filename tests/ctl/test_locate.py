@@ -101,6 +101,12 @@ def test_who_may_not_connect_is_told_as_whom_to_try(tmp_path):
     assert f"sudo -u {path.owner()} pybrokerctl" in text
 
 
+def test_no_other_node_means_none_in_the_usual_folders(folder):
+    text = explain_unreachable("n@vm", folder / "n@vm.sock", "No such file or directory")
+    assert "other nodes on this host: none with a socket in " in text
+    assert str(folder) in text
+
+
 def test_other_nodes_are_suggested(node, folder):
     node("other@vm")
     text = explain_unreachable("n@vm", folder / "n@vm.sock", "No such file or directory")

@@ -55,7 +55,11 @@ def test_a_far_miss_is_told_how_to_get_all_commands(ctl):
         (["add_vhost", "-Z"], "Invalid options for this command:\n-Z : ", ADD_VHOST),
         (["status", "-t"], "Invalid options for this command:\n-t : Option '-t' requires an argument.", STATUS),
         (["status", "--unit", "zb"], None, STATUS),
-        (["status", "--formatter", "erlang"], "the requested formatter is not supported by this command", STATUS),
+        (
+            ["status", "--formatter", "erlang"],
+            "the requested formatter is not supported by this command\nSupported are: table, pretty_table, json, csv",
+            STATUS,
+        ),
         (["-x", "status"], "Invalid options for this command:\n-x : ", GENERAL + "<command> [<command options>]"),
     ],
 )

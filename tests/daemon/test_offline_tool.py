@@ -14,6 +14,7 @@ from pybroker.control import codec
 from pybroker.daemon import offline_tool as tool_module
 from pybroker.daemon.data_folder import claim_data_folder
 from pybroker.daemon.offline_tool import serve
+from pybroker.humanize import counted
 from pybroker.store.disk import Disk
 from pybroker.store.log_path import log_folder
 from pybroker.version import VERSION
@@ -71,8 +72,8 @@ def test_it_greets_as_a_node_does(data):
 def test_a_sound_folder_is_counted(data):
     found = value_of(ask("log_verify", {"data_dir": str(data)}))
     assert (found["damage"], found["definitions"]) == ([], len(QUEUES))
-    counts = f"{found['messages']} messages in {found['segments']} segments, 3 definitions"
-    assert found["message"] == f"The data folder {data} is intact: {counts}, {found['octets']} octets"
+    counts = f"{counted(found['messages'], 'message')} in {counted(found['segments'], 'segment')}, 3 definitions"
+    assert found["message"] == f"The data folder {data} is intact: {counts}, {found['octets']:,} octets"
 
 
 def test_damage_is_a_refusal_with_a_line_for_each(data):
@@ -148,11 +149,13 @@ def test_a_backup_is_made_verified_and_restored(data, template, tmp_path):
     folder, target = str(tmp_path / "backup"), tmp_path / "restored"
     made = value_of(ask("backup_create", {"folder": folder}, held=held_by(data, template)))
     assert made["message"] == (
-        f"The backup {folder} is complete: {made['files']} files, {made['octets']} octets, 3 definitions"
+        f"The backup {folder} is complete: {made['files']} files, {made['octets']:,} octets, 3 definitions"
     )
     assert value_of(ask("backup_verify", {"folder": folder}))["files"] == made["files"]
     restored = value_of(ask("backup_restore", {"folder": folder, "data_dir": str(target)}))
     assert restored["data_dir"] == str(target)
+    figures = made["message"].replace("complete", "restored")
+    assert restored["message"] == f"{figures}\nStart node pybroker@test with: pybroker --data-dir {target}"
     assert (target / "node_id").read_text() == "pybroker@test\n"
     assert target.stat().st_mode & 0o777 == 0o700
     assert contents(target) == template.expected

@@ -106,8 +106,9 @@ def test_a_log_of_a_newer_version_is_refused(node, tmp_path):
     folder = log_folder(tmp_path)
     octets = bytearray(b"pbckpt" + (99).to_bytes(2, "little") + bytes(60))
     (folder / f"ckpt.{5:016x}").write_bytes(octets + value(bytes(octets)).to_bytes(4, "little"))
-    with pytest.raises(StartError, match="version 99"):
+    with pytest.raises(StartError, match="version 99") as caught:
         Node(tmp_path).storage.open()
+    assert caught.value.code == 78
 
 
 def test_a_log_that_cannot_be_written_ends_the_node(node):

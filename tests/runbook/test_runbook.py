@@ -3,6 +3,8 @@
 import inspect
 import re
 import shlex
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +16,11 @@ from types import ModuleType
 import pytest
 
 from tests.ctl.live_node import LiveNode
+from tests.ports import free_port
 from tests.runbook import situations
 
 PAGE = (Path(__file__).parents[2] / "man/pybroker-runbook.7").read_text().replace(r"\-", "-")
+PROGRAMS = ("pybrokerctl", "curl")
 SITUATIONS = {
     module.SYMPTOM: module
     for module in (import_module(f"{situations.__name__}.{each.name}") for each in iter_modules(situations.__path__))
@@ -36,6 +40,14 @@ def entries() -> dict[str, list[str]]:
         ]
         for title, text in zip(titles, texts, strict=True)
     }
+
+
+def curl(words: list[str], port: int) -> subprocess.CompletedProcess[str]:
+    """Run curl against the node's HTTP API, as soon as that is there, with the password that it would ask for."""
+    words = [word.replace("http://localhost:15672/", f"http://localhost:{port}/") for word in words]
+    words[words.index("-u") + 1] += ":guest"
+    patient = ["--fail", "--silent", "--show-error", "--retry", "60", "--retry-delay", "1", "--retry-connrefused"]
+    return subprocess.run(["curl", *patient, *words], capture_output=True, text=True, check=False, timeout=120)
 
 
 @contextmanager
@@ -59,14 +71,18 @@ def test_each_entry_has_a_situation_and_commands() -> None:
 
 @pytest.mark.parametrize("symptom", sorted(entries()))
 def test_commands_run(symptom: str) -> None:
+    lines = entries()[symptom]
+    port = free_port() if any(line.startswith("curl ") for line in lines) else 0
+    if port and not shutil.which("curl"):
+        pytest.skip("curl is not installed")
     with tempfile.TemporaryDirectory(prefix="book") as folder:
-        node = LiveNode(Path(folder))
+        node = LiveNode(Path(folder), api_port=port)
         try:
             with situation(SITUATIONS[symptom], node):
-                for line in entries()[symptom]:
+                for line in lines:
                     program, *words = shlex.split(line)
-                    assert program == "pybrokerctl", line
-                    done = node.ctl(*words)
+                    assert program in PROGRAMS, line
+                    done = node.ctl(*words) if program == "pybrokerctl" else curl(words, port)
                     assert done.returncode == getattr(SITUATIONS[symptom], "FAILS", {}).get(line, 0), (
                         f"{line}: {done.stdout}{done.stderr}"
                     )

@@ -21,15 +21,19 @@ UNITS: Final = {
 # More than any machine has; what is added to it later cannot overflow anything.
 OCTETS_MAX: Final = 1 << 62
 
+# Words for the two, in refusals.
+SIZE: Final = "a size such as 2GiB or 2000000000"
+FRACTION: Final = "a fraction such as 0.6"
+
 _NUMBER: Final = re.compile(r"([+-]?\d+)(\.\d+)?(.*)", re.DOTALL | re.ASCII)
 _FRACTION: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
-def parse_octets(text: str) -> int:
-    """Return octets from `1GB`. Raises BadArguments."""
+def parse_octets(text: str, expected: str = SIZE) -> int:
+    """Return octets from `1GB`. Raises BadArguments, which says what is `expected` of a text that is no number."""
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise bad_argument()
+        raise _no_number(text, expected)
     number, decimals, unit = match.groups()
     if decimals:
         raise bad_argument("The threshold should be an integer.")
@@ -42,10 +46,10 @@ def parse_octets(text: str) -> int:
     return octets
 
 
-def parse_fraction(text: str) -> float:
-    """Return a fraction of the total memory, 0.0 or more. Raises BadArguments."""
+def parse_fraction(text: str, expected: str = FRACTION) -> float:
+    """Return a fraction of the total memory, 0.0 or more. Raises BadArguments as `parse_octets`."""
     if not _FRACTION.fullmatch(text):
-        raise bad_argument()
+        raise _no_number(text, expected)
     fraction = float(text)
     # Differs from RabbitMQ: it refuses a memory watermark above 1.0, which turns the alarm off (B11).
     if not 0 <= fraction <= OCTETS_MAX:
@@ -53,6 +57,11 @@ def parse_fraction(text: str) -> float:
     return fraction
 
 
-def bad_argument(detail: str = "") -> BadArguments:
+def bad_argument(detail: str) -> BadArguments:
     """Return rabbitmqctl's complaint."""
-    return BadArguments(f"Bad argument: {detail}" if detail else "Bad argument.", EX_DATAERR)
+    return BadArguments(f"Bad argument: {detail}", EX_DATAERR)
+
+
+def _no_number(text: str, expected: str) -> BadArguments:
+    """Return rabbitmqctl's complaint, which says nothing, and what is expected."""
+    return BadArguments(f"Bad argument.\nExpected {expected}, not '{text}'", EX_DATAERR)

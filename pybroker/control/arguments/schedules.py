@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from pybroker.control.arguments.lookup import find_exchange
 from pybroker.control.spec import EX_TEMPFAIL, EX_UNAVAILABLE, Node, Refused
+from pybroker.humanize import counted
 
 if TYPE_CHECKING:
     from pybroker.core.delayed.index import Waiting
@@ -29,7 +30,9 @@ def ready(schedule: "Schedule") -> "Schedule":
     """Return it if it is known what is due when. Raises Refused while a start reads it."""
     if schedule.reading:
         left = schedule.messages
-        raise Refused(f"the {schedule!r} is loading, {left} messages left; try again in a few seconds", EX_TEMPFAIL)
+        raise Refused(
+            f"the {schedule!r} is loading, {counted(left, 'message')} left; try again in a few seconds", EX_TEMPFAIL
+        )
     return schedule
 
 

@@ -4,7 +4,8 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pybroker.control.arguments.lookup import find_queue
+from pybroker.control.arguments.lookup import missing
+from pybroker.control.arguments.nearest import nearest
 from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, BadArguments, Node, Progress, Refused
 from pybroker.offset_spec import OffsetSpec
 from pybroker.text.duration import milliseconds
@@ -53,8 +54,11 @@ def parse_place(text: str, option: str, names: tuple[str, ...] = ()) -> OffsetSp
 
 
 def find_stream(vhost: "VHost", name: str) -> "Stream":
-    """Return the stream. Raises Refused: there is no such queue, or it is of another type."""
-    queue: Any = find_queue(vhost, name)
+    """Return the stream. Raises Refused: there is no such stream, or it is a queue of another type."""
+    queue: Any = vhost.queues.get(name)
+    if queue is None:
+        hint = nearest(name, (each.name for each in vhost.queues.values() if each.type == "stream"))
+        raise Refused(f"stream '{name}' was not found in virtual host '{vhost.name}'{hint}", facts=missing("queue"))
     if queue.type != "stream":
         raise Refused(f"queue '{name}' in virtual host '{vhost.name}' is of type {queue.type}, not a stream")
     stream: Stream = queue

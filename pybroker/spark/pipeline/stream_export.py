@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from pybroker.client.errors import ClientError
+from pybroker.humanize import counted
 from pybroker.spark.disk import sync_file, sync_folder
 from pybroker.spark.options import stream_source_options
 from pybroker.spark.pipeline.failure import BAD_DATA, RUNNING, UNAVAILABLE, FailureError
@@ -84,7 +85,8 @@ def export(given: argparse.Namespace) -> dict[str, Any]:
     finally:
         streams.close()
         lock.close()
-    message = f"{rows} messages of {options.stream or options.super_stream} are in {folder}, in {files} new files"
+    source, what = options.stream or options.super_stream, counted(rows, "message")
+    message = f"{what} of {source} {'is' if rows == 1 else 'are'} in {folder}, in {counted(files, 'new file')}"
     return {"result": "ok", "rows": rows, "files": files, "folder": str(folder), "message": message}
 
 

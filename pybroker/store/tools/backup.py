@@ -95,7 +95,7 @@ class Manifest(NamedTuple):
         """Read it. Raises BackupError."""
         at = octets.rfind(_CRC)
         if at < 0 or octets[at:] != _CRC + b"%08x" % crc32c(octets[:at]) + _END:
-            raise BackupError(f"{MANIFEST} is damaged: checksum mismatch")
+            raise _damaged(f"{MANIFEST} is damaged: checksum mismatch")
         found = json.loads(octets)
         version = found.pop("pybroker_backup")
         if version > VERSION:
@@ -315,7 +315,7 @@ def _parts(folder: "Path", file: File) -> Iterator[bytes]:
     path = folder / file.name
     disk = Disk(path.parent)
     if not path.is_file():
-        raise BackupError(f"{file.name} is missing")
+        raise _damaged(f"{file.name} is missing")
     opened = disk.open(path.name)
     try:
         at = 0
@@ -328,9 +328,14 @@ def _parts(folder: "Path", file: File) -> Iterator[bytes]:
 
 def _compare(file: File, octets: int, crc: int) -> None:
     if octets != file.octets:
-        raise BackupError(f"{file.name} has {octets} octets instead of {file.octets}")
+        raise _damaged(f"{file.name} has {octets} octets instead of {file.octets}")
     if f"{crc:08x}" != file.crc32c:
-        raise BackupError(f"{file.name} is damaged: checksum mismatch")
+        raise _damaged(f"{file.name} is damaged: checksum mismatch")
+
+
+def _damaged(text: str) -> BackupError:
+    """Return the error for a file of a backup that is not what was written, or not there."""
+    return BackupError(f"the backup is damaged and must not be restored: {text}")
 
 
 def _remove(root: Disk) -> None:

@@ -42,7 +42,8 @@ def test_so_is_what_is_no_whole_number(text):
 def test_and_what_is_no_number(text):
     with pytest.raises(BadArguments) as refused:
         parse_octets(text)
-    assert refused.value.text == "Bad argument."
+    expected = f"Bad argument.\nExpected a size such as 2GiB or 2000000000, not '{text}'"
+    assert refused.value.text == expected
 
 
 @pytest.mark.parametrize("text", ["-1", "-1GB", "5000000000GB", "9" * 5_000])
@@ -63,7 +64,8 @@ def test_a_fraction_may_be_above_one(text, fraction):
 def test_what_is_no_fraction_is_refused(text):
     with pytest.raises(BadArguments) as refused:
         parse_fraction(text)
-    assert (refused.value.text, refused.value.exit_code) == ("Bad argument.", 65)
+    expected = f"Bad argument.\nExpected a fraction such as 0.6, not '{text}'"
+    assert (refused.value.text, refused.value.exit_code) == (expected, 65)
 
 
 @pytest.mark.parametrize("text", ["-0.1", "1e300", "1" * 5_000])

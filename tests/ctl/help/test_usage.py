@@ -75,6 +75,17 @@ def test_a_miss_is_far_or_near():
     assert expected == usage.unknown_command("xyz", StringIO())
 
 
+@pytest.mark.parametrize("typed", ["declare_queue", "create_queue", "set_offset", "list_offset", "add_permissions"])
+def test_what_takes_away_is_not_suggested_for_another_verb(typed):
+    told = usage.unknown_command(typed, StringIO())
+    assert not any(f"'{verb}_" in told for verb in usage.TAKE_AWAY)
+
+
+@pytest.mark.parametrize("typed", ["delete_que", "delet_queue", "detele_queue", "dlete_queue", "del_queue"])
+def test_it_is_for_its_own_verb_or_a_slip_of_it(typed):
+    assert "'delete_queue'" in usage.unknown_command(typed, StringIO())
+
+
 def test_names_that_are_equally_near_are_all_told():
     told = usage.unknown_command("list_policy", StringIO())
     assert "Did you mean 'set_policy' or 'list_policies'? \nUse 'pybrokerctl help' to list all commands\n" in told

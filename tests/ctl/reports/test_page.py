@@ -52,7 +52,7 @@ def test_what_people_read():
         "61.5",
         "<n@h.1.7.0>",
         "pybrokerctl set_vm_memory_high_watermark 0.7",
-        "3 rows are omitted; the tables contain them.",
+        "Rows omitted: 3; the tables contain them.",
         "Memory used",
     ):
         assert expected in texts

@@ -50,7 +50,7 @@ def test_the_table_has_what_it_is_about_above_it():
     )
     assert lines[1:3] == ["connections held back: 2", "longest: none"]
     assert lines[3].startswith(" * memory: pybrokerctl set_vm")
-    assert lines[4] == "3 rows are omitted; the tables contain them"
+    assert lines[4] == "Rows omitted: 3; the tables contain them"
     assert lines[5:] == [
         "conn_id\theld_ms\tshare\tverdict",
         "<n@h.1.7.0>\t61500\t0.25\tgrows",

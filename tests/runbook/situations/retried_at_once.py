@@ -13,8 +13,7 @@ def prepare(node: LiveNode) -> Iterator[None]:
     """Publish a message, and let a worker have failed at it."""
     with pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", node.port)) as connection:
         channel = connection.channel()
-        for name in ("orders", "orders.failed"):
-            channel.queue_declare(name, durable=True)
+        channel.queue_declare("orders", durable=True)
         channel.basic_publish("", "orders", b"poison", pika.BasicProperties(delivery_mode=2))
         for _ in range(3):
             got, _, _ = channel.basic_get("orders")

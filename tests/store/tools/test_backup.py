@@ -120,7 +120,7 @@ def test_a_flipped_bit_is_found(seed, made, tmp_path):
     rng = random.Random(seed)
     path = rng.choice([path for path in sorted(made.rglob("*")) if path.is_file()])
     flip(path, rng)
-    with pytest.raises(BackupError, match=r"is damaged|octets"):
+    with pytest.raises(BackupError, match="the backup is damaged and must not be restored: "):
         done(backup.check(made))
     (tmp_path / "target").mkdir()
     with pytest.raises(BackupError):
@@ -132,10 +132,11 @@ def test_a_file_that_is_missing_or_too_short_is_named(made):
     name = backup.read_manifest(made).files[0].name
     octets = (made / name).read_bytes()
     (made / name).write_bytes(octets[:-1])
-    with pytest.raises(BackupError, match=f"{name} has {len(octets) - 1} octets instead of {len(octets)}"):
+    damaged = "the backup is damaged and must not be restored"
+    with pytest.raises(BackupError, match=f"^{damaged}: {name} has {len(octets) - 1} octets instead of {len(octets)}$"):
         done(backup.check(made))
     (made / name).unlink()
-    with pytest.raises(BackupError, match=f"{name} is missing"):
+    with pytest.raises(BackupError, match=f"^{damaged}: {name} is missing$"):
         done(backup.check(made))
 
 

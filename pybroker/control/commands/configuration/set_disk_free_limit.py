@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control import alarms
-from pybroker.control.arguments.octets import parse_fraction, parse_octets
+from pybroker.control.arguments.octets import FRACTION, SIZE, parse_fraction, parse_octets
 from pybroker.control.spec import Arg, BadArguments, Command, Node
 from pybroker.humanize import size
 
@@ -34,7 +34,7 @@ def check(args: Args) -> None:
     elif args.fraction is not None:
         raise BadArguments("too many arguments.")
     else:
-        parse_octets(args.limit)
+        parse_octets(args.limit, f"{SIZE}, or {RELATIVE} and {FRACTION}")
 
 
 def run(node: Node, args: Args) -> str:

@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control import alarms
-from pybroker.control.arguments.octets import parse_fraction, parse_octets
+from pybroker.control.arguments.octets import FRACTION, SIZE, parse_fraction, parse_octets
 from pybroker.control.spec import Arg, BadArguments, Command, Node
 from pybroker.humanize import size
 
@@ -36,7 +36,7 @@ def check(args: Args) -> None:
     elif args.value is not None:
         raise BadArguments("too many arguments.")
     else:
-        parse_fraction(args.threshold)
+        parse_fraction(args.threshold, f"{FRACTION}, or {ABSOLUTE} and {SIZE}")
 
 
 def warn(args: Args) -> str:

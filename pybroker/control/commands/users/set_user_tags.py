@@ -2,7 +2,9 @@
 
 from typing import Annotated, NamedTuple
 
+from pybroker.control.access import TAGS
 from pybroker.control.arguments.lookup import find_user
+from pybroker.control.arguments.nearest import nearest
 from pybroker.control.spec import Arg, Changed, Command, Node
 
 
@@ -11,6 +13,16 @@ class Args(NamedTuple):
 
     username: Annotated[str, Arg("name of the user", names="user")]
     tags: Annotated[tuple[str, ...], Arg("all tags of the user; none removes all tags", "", "tag")] = ()
+
+
+def warn(args: Args) -> str:
+    """Name the tags that have no meaning here: a typing error would only show when the user is refused something."""
+    unknown = [tag for tag in dict.fromkeys(args.tags) if tag not in TAGS]
+    if not unknown:
+        return ""
+    named = ", ".join(f"'{tag}'" for tag in unknown)
+    hints = "".join(nearest(tag, TAGS) for tag in unknown).replace("?. ", "? ")
+    return f"{named}: no tag that has a meaning here; these have one: {', '.join(TAGS)}{hints}"
 
 
 def run(node: Node, args: Args) -> Changed:
@@ -28,4 +40,5 @@ COMMAND = Command(
     access="administrator",
     run=run,
     banner='Setting tags for user "{username}" to [{tags}] ...',
+    warn=warn,
 )

@@ -8,6 +8,8 @@ from pybroker.core.resources.resource_limits import TotalMemory
 
 GIB = 1 << 30
 
+EXPECTED = "Expected a size such as 2GiB or 2000000000, or mem_relative and a fraction such as 0.6"
+
 
 @pytest.fixture
 def marks(operator):
@@ -51,9 +53,17 @@ def test_d10_the_alarm_is_there_when_the_command_returns(operator, marks):
     [
         ({"limit": "mem_relative"}, 64, "not enough arguments."),
         ({"limit": "1GB", "fraction": "1"}, 64, "too many arguments."),
-        ({"limit": "abc"}, 65, "Bad argument."),
+        (
+            {"limit": "abc"},
+            65,
+            f"Bad argument.\n{EXPECTED}, not 'abc'",
+        ),
         ({"limit": "-1"}, 65, "Bad argument: The threshold should lie between 0 and 4611686018427387904 bytes"),
-        ({"limit": "mem_relative", "fraction": "x"}, 65, "Bad argument."),
+        (
+            {"limit": "mem_relative", "fraction": "x"},
+            65,
+            "Bad argument.\nExpected a fraction such as 0.6, not 'x'",
+        ),
     ],
 )
 def test_what_is_no_limit_is_refused_before_anything_is_asked(given, code, text):

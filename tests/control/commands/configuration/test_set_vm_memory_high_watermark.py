@@ -7,6 +7,7 @@ from pybroker.control.spec import BadArguments
 from pybroker.core.resources.resource_limits import TotalMemory
 
 GIB = 1 << 30
+EXPECTED = "Bad argument.\nExpected a fraction such as 0.6, or absolute and a size such as 2GiB or 2000000000"
 
 
 @pytest.fixture
@@ -84,12 +85,16 @@ def test_an_absolute_limit_above_all_there_is_is_said_to_be_less(operator, marks
     [
         ({"threshold": "absolute"}, 64, "not enough arguments."),
         ({"threshold": "0.5", "value": "1GB"}, 64, "too many arguments."),
-        ({"threshold": "abc"}, 65, "Bad argument."),
-        ({"threshold": "nan"}, 65, "Bad argument."),
+        ({"threshold": "abc"}, 65, f"{EXPECTED}, not 'abc'"),
+        ({"threshold": "nan"}, 65, f"{EXPECTED}, not 'nan'"),
         ({"threshold": "-0.5"}, 65, "Bad argument: The threshold should be a fraction of 0.0 or more"),
         ({"threshold": "absolute", "value": "1.5GB"}, 65, "Bad argument: The threshold should be an integer."),
         ({"threshold": "absolute", "value": "1XB"}, 65, "Bad argument: Invalid units."),
-        ({"threshold": "absolute", "value": "much"}, 65, "Bad argument."),
+        (
+            {"threshold": "absolute", "value": "much"},
+            65,
+            "Bad argument.\nExpected a size such as 2GiB or 2000000000, not 'much'",
+        ),
     ],
 )
 def test_what_is_no_threshold_is_refused_before_anything_is_asked(given, code, text):

@@ -121,7 +121,7 @@ def test_what_is_no_stream_is_refused(operator, peer):
     peer.declare("q")
     with pytest.raises(Refused, match="queue 'q' in virtual host '/' is of type classic, not a stream"):
         list(operator.stream("stream_read", stream="q"))
-    with pytest.raises(Refused, match="queue 'x' was not found"):
+    with pytest.raises(Refused, match="stream 'x' was not found"):
         list(operator.stream("stream_read", stream="x"))
 
 

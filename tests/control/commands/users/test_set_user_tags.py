@@ -1,11 +1,31 @@
 import pytest
 
+from pybroker.control import commands
 from pybroker.control.spec import Refused
 
 
 def test_tags_are_replaced_each_once(operator):
     operator.ask("set_user_tags", username="guest", tags=["monitoring", "policymaker", "monitoring"])
     assert operator.list("list_users") == [["guest", ["monitoring", "policymaker"]]]
+
+
+@pytest.mark.parametrize(
+    ("tags", "named"),
+    [
+        (("administrator", "monitoring", "policymaker", "management", "impersonator"), ""),
+        ((), ""),
+        (("managment", "monitoring", "managment"), "'managment': "),
+        (("managment", "mine"), "'managment', 'mine': "),
+    ],
+)
+def test_a_tag_without_a_meaning_is_told_with_the_nearest(tags, named):
+    command = commands.load("set_user_tags")
+    told = command.warn(command.parse({"username": "u", "tags": list(tags)}))
+    expected = (
+        f"{named}no tag that has a meaning here; these have one: administrator, monitoring, policymaker, management, "
+        "impersonator. Did you mean 'management'?"
+    )
+    assert told == (named and expected)
 
 
 def test_none_takes_them_away(operator):
