@@ -47,6 +47,6 @@ def hold(
 
 def _check(journal: "Journal") -> None:
     """Raise Refused if nothing more comes to the disk."""
-    reason = journal.failed or journal.full or journal.stalled
+    reason = journal.failed or journal.full or journal.stalled or (journal.maintenance.closed and "the node stops")
     if reason:
         raise Refused(f"cannot hold the log: {reason}", os.EX_UNAVAILABLE)

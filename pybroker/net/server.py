@@ -2,6 +2,7 @@
 
 import os
 import socket
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -170,10 +171,9 @@ class Server:
         self.preambles.close()
         for connection in list(self.connections):
             connection.session.close(320, text)
-        waited_s = 0.0
-        while self.connections and waited_s < timeout_s:
+        deadline_s = time.monotonic() + timeout_s
+        while self.connections and time.monotonic() < deadline_s:
             gevent.sleep(STOP_POLL_S)
-            waited_s += STOP_POLL_S
         for connection in list(self.connections):
             connection.close(text)
         self.draining.close()

@@ -69,6 +69,13 @@ def test_a_log_that_fails_is_not_waited_for(data):
     assert not data.node.log.maintenance._held
 
 
+def test_a_log_that_is_closed_is_held_by_nobody(data):
+    data.node.close()
+    with pytest.raises(Refused, match="cannot hold the log: the node stops"):
+        next(held_by(data))
+    assert not data.node.log.maintenance._held
+
+
 def test_two_callers_of_a_log_that_has_failed_are_both_refused(data):
     data.node.log.fail(MemoryError())
     for work in (held_by(data), held_by(data)):

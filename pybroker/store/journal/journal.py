@@ -248,7 +248,8 @@ class Journal(Log):
 
         While one is being closed the next one gathers on: they are written in turn.
         """
-        if self._builder and not self.failed and self._closing is None:
+        # Behind the last checkpoint nothing comes.
+        if self._builder and not (self.failed or self._closing is not None or self.maintenance.closed):
             self._close()
         self._write_next()
 
@@ -291,8 +292,8 @@ class Journal(Log):
 
     @ends_the_log
     def commit_nothing(self) -> None:
-        """Write an empty batch, for its commit position."""
-        if self.failed:
+        """Write an empty batch, for its commit position; not behind the last checkpoint."""
+        if self.failed or self.maintenance.closed:
             return
         self._close(at_once=True)
         self._write_next()

@@ -49,7 +49,6 @@ class Maintenance:
 
     __slots__ = (
         "_checkpoint_ms",
-        "_closed",
         "_compacting",
         "_disk",
         "_due",
@@ -66,6 +65,7 @@ class Maintenance:
         "_untidy",
         "_writing",
         "checkpoints",
+        "closed",
         "compacted",
         "largest_octets",
         "next_number",
@@ -99,7 +99,7 @@ class Maintenance:
         self._held: dict[int, bool | None] = {}
         self._reserve = Reserve(disk, self._jobs, self._has_room, self._trouble)
         self._started = False
-        self._closed = False
+        self.closed = False
 
     @property
     def reserve_octets(self) -> int:
@@ -142,7 +142,7 @@ class Maintenance:
         """Learn that a batch was closed: nothing is gathered, so the live index is exact as of its position."""
         if self._journal.live_index.returned.many:
             self._due = True
-        if self._due and not self._closed and self._pending is None and not self._writing:
+        if self._due and not self.closed and self._pending is None and not self._writing:
             self._take(batch.commit_position, batch.next_seq)
 
     def completed(self, commit_position: int) -> None:
@@ -161,7 +161,7 @@ class Maintenance:
     def tick(self, now_ms: int) -> None:
         """Do what is due by the clock; nothing is being gathered or written when there is a checkpoint to take."""
         journal = self._journal
-        if self._closed or journal.failed:
+        if self.closed or journal.failed:
             return  # of what failed half-way no checkpoint may speak
         self._jobs.tick()
         self._presence.tick(now_ms)
@@ -234,7 +234,7 @@ class Maintenance:
 
         `delivered` are all messages that were delivered before.
         """
-        self._closed = True
+        self.closed = True
         journal = self._journal
         segments = journal.live_index.segments
         if segments and not segments[-1].sealed:
@@ -338,9 +338,9 @@ class Maintenance:
 
         Return the position of the checkpoint that is written now, when it is on disk the rest is too, and for each
         segment its number and how many octets belong to it (0: all). None: one is being written, or a batch is being
-        closed, ask again; or the log has failed.
+        closed, ask again; or the log has failed, or is closed.
         """
-        if self._pending is not None or self._writing or self._journal.is_closing:
+        if self.closed or self._pending is not None or self._writing or self._journal.is_closing:
             return None
         self._due = True
         self._journal.commit_nothing()

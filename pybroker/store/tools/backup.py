@@ -124,13 +124,14 @@ def create(data: "Path", target: "Path", moment: Moment, now_ms: int) -> Work:
             for number, used in moment.segments
         ]
         open_ones = {fmt.segment_name(number) for number, used in moment.segments if used}
-        name = checkpoint_name(moment.commit_position)
-        names.append((name, source.size_of(name)))
-        streams = StreamCopy(source, _next_seq(source.read_file(name)))
+        # Read at once: a node that stops writes a last one under the same name.
+        checkpoint = source.read_file(checkpoint_name(moment.commit_position))
+        names.append((checkpoint_name(moment.commit_position), len(checkpoint)))
+        streams = StreamCopy(source, _next_seq(checkpoint))
         total = sum(octets for _, octets in names) + streams.octets()
         done = 0
         for name, octets in names:
-            parts = _first(source, name, octets)
+            parts = _first(source, name, octets) if fmt.segment_number(name) else iter((checkpoint,))
             if name in open_ones:
                 parts = _ended(parts, octets)
             copied, crc = yield from _taken(_written(copy, name, parts), done, total)

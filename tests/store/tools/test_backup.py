@@ -191,6 +191,20 @@ def test_a_backup_wants_a_folder_of_its_own(data, tmp_path):
     assert (tmp_path / "full" / "x").exists()
 
 
+def test_a_checkpoint_that_a_stop_writes_anew_is_copied_whole(data, tmp_path):
+    """Under the same name, with what was delivered: longer."""
+    data.busy(random.Random(3), 60)
+    moment = data.hold()
+    work = backup.create(data.path, tmp_path / "backup", moment, NOW_MS)
+    next(work)
+    path = log_folder(data.path) / f"ckpt.{moment.commit_position:016x}"
+    path.write_bytes(path.read_bytes() * 2)
+    done(work)
+    copied = log_folder(tmp_path / "backup") / path.name
+    assert copied.read_bytes() * 2 == path.read_bytes()
+    done(backup.check(tmp_path / "backup"))
+
+
 def test_nothing_stays_of_a_backup_that_was_left_or_failed(data, tmp_path, monkeypatch):
     data.busy(random.Random(3), 60)
     moment = data.hold()
