@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pybroker.core.policy.policy import UNRULED
+from pybroker.core.topology import policy_drops
 from pybroker.core.topology.policy_drops import NAMES_MAX, Tally, surplus
 from pybroker.run import RunAttributes
 from tests.control.made_stream import make_stream
@@ -60,6 +61,17 @@ def test_a_ttl_drops_heads_that_are_old():
     assert planned(bench, {"message-ttl": 1_000}) == [3]
     put(bench, {"message-ttl": 1_000})
     assert (bench.queue.expired, bench.queue.messages_ready) == (3, 1)
+
+
+def test_so_many_are_looked_at_for_their_age(monkeypatch):
+    monkeypatch.setattr(policy_drops, "OLD_ENTRIES_MAX", 2)
+    bench = Bench()
+    for body in (b"a", b"b", b"c"):
+        bench.publish(body)
+    (drop,) = [
+        each for each in bench.broker.policies.planned("/", [("policy", "p", value({"message-ttl": 0}))]) if each
+    ]
+    assert (drop.messages, drop.is_least) == (2, True)
 
 
 def test_how_old_messages_on_disk_alone_are_is_not_known(monkeypatch):
