@@ -16,7 +16,7 @@ from pamqp import base, commands
 from pybroker.client import Address, Options
 from pybroker.client.channel.content import encode_ack
 from pybroker.client.errors import AuthenticationFailed, ClientError, ConnectionLost, error_of
-from pybroker.client.transport.connect_errors import connect_failed
+from pybroker.client.transport.connect_errors import last_word
 from pybroker.client.transport.handshake import shake_hands
 from pybroker.client.transport.transport import open_stream
 from pybroker.spark.parse.deliveries import Deliveries
@@ -194,5 +194,4 @@ def _open(options: Options) -> tuple[Any, Any]:
             raise
         except (OSError, ClientError) as error:
             failures.append((address, error))
-    last = failures[-1][1]
-    raise last if isinstance(last, ClientError) else connect_failed(failures)
+    raise last_word(failures)

@@ -2,10 +2,10 @@
 
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from pybroker.client.errors import ConnectFailed
+from pybroker.client.errors import ClientError, ConnectFailed
 from pybroker.client.options import Address
 
 # OpenSSL's verify results (x509_vfy.h) for a certificate that is good and somebody else's.
@@ -28,6 +28,12 @@ def connect_failed(failures: Iterable[tuple[Address, Exception]]) -> ConnectFail
     told = tuple(failures)
     text = "; ".join(f"{address.host}:{address.port}: {explain(error)}" for address, error in told)
     return ConnectFailed(f"cannot connect to any broker: {text}", told[-1][1])
+
+
+def last_word(failures: Sequence[tuple[Address, Exception]]) -> Exception:
+    """Return the last error if a broker was there, else the one that tells all of them."""
+    last = failures[-1][1]
+    return last if isinstance(last, ClientError) else connect_failed(failures)
 
 
 def explain(error: Exception) -> str:

@@ -28,7 +28,7 @@ from typing import Any, Final, Self
 
 from pybroker.client.errors import AuthenticationFailed, CallTimeout, ClientError, ConnectionClosed, ConnectionLost
 from pybroker.client.options import Address, Options
-from pybroker.client.transport.connect_errors import connect_failed
+from pybroker.client.transport.connect_errors import last_word
 from pybroker.client.transport.transport import open_stream
 from pybroker.spark.stream.chunk import read_deliver
 from pybroker.spark.stream.errors import StreamError, name_code
@@ -129,8 +129,7 @@ class Link:
             if agreed.heartbeat_s:
                 self._frames.beat(commands.Heartbeat().octets, agreed.heartbeat_s / 2)
             return
-        last = failures[-1][1]
-        raise last if isinstance(last, ClientError) else connect_failed(failures)
+        raise last_word(failures)
 
     def close(self) -> None:
         """Close the connection in order, if the broker answers soon; else it just ends. Twice is no error."""
