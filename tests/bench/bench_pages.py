@@ -116,10 +116,11 @@ def measure(folder, options):
 def missed(found, queues):
     """Return which bounds are missed."""
     names = []
-    for name, (first, whole) in BOUNDS.get(queues, {}).items():
+    for name, bounds in BOUNDS.get(queues, {}).items():
         kind = "p99" if name == "overview" else "p50"
-        names += [f"{name}: first" for _ in [0] if first is not None and found[name]["first"][kind] > first]
-        names += [f"{name}: whole" for _ in [0] if whole is not None and found[name]["whole"][kind] > whole]
+        for part, most_ms in zip(("first", "whole"), bounds, strict=True):
+            if most_ms is not None and found[name][part][kind] > most_ms:
+                names.append(f"{name}: {part}")
     return names
 
 

@@ -4,6 +4,7 @@ import os
 import threading
 
 import gevent
+import pytest
 from gevent.event import Event
 
 from pybroker.clock import Clock
@@ -13,12 +14,21 @@ from pybroker.daemon.threads import NICE, ThreadWorker
 from pybroker.net.loop_cycle import LoopCycle
 
 
-def test_jobs_run_elsewhere_and_their_results_come_back_in_order():
+@pytest.fixture
+def turn():
     clock = Clock()
     clock.refresh()
     turn = LoopCycle(clock)
     turn.broker = Broker(Settings(), clock, turn)
-    worker = ThreadWorker("test", turn)
+    return turn
+
+
+@pytest.fixture
+def worker(turn):
+    return ThreadWorker("test", turn)
+
+
+def test_jobs_run_elsewhere_and_their_results_come_back_in_order(turn, worker):
     seen, ended = [], Event()
     here = threading.get_ident()
     worker.submit(threading.get_ident, lambda ident: seen.append(ident != here))
@@ -32,12 +42,7 @@ def test_jobs_run_elsewhere_and_their_results_come_back_in_order():
     worker.stop()
 
 
-def test_a_thread_that_steps_back_does_so_alone():
-    clock = Clock()
-    clock.refresh()
-    turn = LoopCycle(clock)
-    turn.broker = Broker(Settings(), clock, turn)
-    worker = ThreadWorker("test", turn)
+def test_a_thread_that_steps_back_does_so_alone(worker):
     here = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
     seen, ended = [], Event()
     worker.step_back()
@@ -52,12 +57,7 @@ def test_a_thread_that_steps_back_does_so_alone():
     worker.stop()
 
 
-def test_a_stop_at_once_waits_for_one_job_alone():
-    clock = Clock()
-    clock.refresh()
-    turn = LoopCycle(clock)
-    turn.broker = Broker(Settings(), clock, turn)
-    worker = ThreadWorker("test", turn)
+def test_a_stop_at_once_waits_for_one_job_alone(worker):
     seen, began, may_end = [], threading.Event(), threading.Event()
 
     def job():

@@ -89,6 +89,22 @@ def test_a_stop_does_not_wait_for_those_who_never_answer(server, connect):
     assert server.broker.sessions == {}
 
 
+def test_a_stop_counts_time_and_not_its_looks(server, connect, monkeypatch):
+    """On a busy node each of them takes much longer than it should."""
+    connect().open()
+    looks = []
+
+    def sleep(_seconds):
+        looks.append(1)
+        slept(0.1)
+
+    slept = gevent.sleep
+    monkeypatch.setattr("pybroker.net.server.gevent.sleep", sleep)
+    server.stop("going away", 0.3)
+    monkeypatch.undo()
+    assert len(looks) <= 4
+
+
 def test_nobody_is_let_in_after_a_stop(server, connect):
     connect().open()
     listener = server.broker.listeners[0]
