@@ -171,20 +171,21 @@ def _tried(
             applies = getattr(drop.applied, component) == name
             begins += applies
             ends += not applies
-            tally.add(drop.queue.name, drop.messages, drop.is_least)
+            tally.add(drop.queue.name, drop.messages, drop.others)
         if not done % SHARE_QUEUES:
             yield Progress(done, total)
             node.pause(PAUSE_S)
     to = [f"to {counted(begins, 'queue')}"] * bool(begins or value is not None)
     to += [f"no longer to {counted(ends, 'queue')}"] * bool(ends or value is None)
-    drops = f"it would drop or dead-letter {tally}" if tally.messages else _no_drops(is_least=tally.is_least)
+    drops = f"it would drop or dead-letter {tally}" if tally.messages else _no_drops(tally.others)
     text = f"Nothing was changed. The policy would apply {' and '.join(to)}; {drops}"
     return node.result(text, queues=begins, queues_left=ends, messages=tally.messages, dry_run=True)
 
 
-def _no_drops(*, is_least: bool) -> str:
-    nothing = "no message would be dropped"
-    return f"{nothing} now, but of those on disk some may be older than the TTL" if is_least else nothing
+def _no_drops(others: int) -> str:
+    if not others:
+        return "no message would be dropped"
+    return f"up to {counted(others, 'message')} on disk may be older than the TTL, and would be dropped"
 
 
 def _in_force(node: Node, vhost_name: str) -> Generator[Progress, None, None]:

@@ -25,12 +25,12 @@ OLD_ENTRIES_MAX: Final = 16_384
 
 
 class Drop(NamedTuple):
-    """A queue that other policies would be in force for, and how many of its messages would go: `is_least`, or more."""
+    """A queue that other policies would be in force for; so many of its messages would go, and `others` may as well."""
 
     queue: "Queue"
     applied: Applied
     messages: int
-    is_least: bool
+    others: int
 
 
 def planned(broker: "Broker", vhost_name: str, changes: Iterable[tuple[str, str, Any]]) -> Iterator[Drop | None]:
@@ -53,27 +53,27 @@ def planned(broker: "Broker", vhost_name: str, changes: Iterable[tuple[str, str,
             yield Drop(queue, applied, *surplus(queue, applied.limits(queue.arguments, queue.type)))
 
 
-def surplus(queue: "Queue", limits: "QueueLimits") -> tuple[int, bool]:
-    """Return how many ready messages a queue would drop under other limits, and whether it may be more.
+def surplus(queue: "Queue", limits: "QueueLimits") -> tuple[int, int]:
+    """Return how many ready messages a queue would drop under other limits, and how many others it may.
 
     A stream drops whole segments, at the next look at them. How old messages are that are on disk alone is not known,
     nor how old those behind very many others are.
     """
     if queue.retains:
-        return cast("Stream", queue).surplus(limits), False
+        return cast("Stream", queue).surplus(limits), 0
     drops = _too_much(queue, limits)
     if limits.message_ttl_ms is None:
-        return drops, False
+        return drops, 0
     now_ms = queue.vhost.broker.clock.now_ms
-    total, is_least = 0, False
+    total = others = 0
     for level in queue.backlog.levels:
         # Both take the heads.
         dropped = min(drops, level.count)
         old, unknown = _too_old(level, limits.message_ttl_ms, now_ms)
         total += max(dropped, old)
-        is_least |= old + unknown > max(dropped, old)
+        others += max(0, old + unknown - max(dropped, old))
         drops -= dropped
-    return total, is_least
+    return total, others
 
 
 def _too_old(level: "Level", ttl_ms: int, now_ms: int) -> tuple[int, int]:
@@ -152,16 +152,16 @@ NAMES_MAX: Final = 10
 class Tally:
     """Drops of several queues, to be reported."""
 
-    __slots__ = ("is_least", "messages", "named", "queues")
+    __slots__ = ("messages", "named", "others", "queues")
 
     def __init__(self) -> None:
         self.messages = self.queues = 0
-        self.is_least = False  # it may be more
+        self.others = 0  # messages that may be dropped as well
         self.named: list[tuple[str, int]] = []
 
-    def add(self, name: str, messages: int, is_least: bool = False) -> None:
+    def add(self, name: str, messages: int, others: int = 0) -> None:
         """Count a queue's."""
-        self.is_least |= is_least
+        self.others += others
         if messages:
             self.messages += messages
             self.queues += 1
@@ -170,7 +170,7 @@ class Tally:
 
     def __str__(self) -> str:
         what = "1 message" if self.messages == 1 else f"{self.messages:,} messages"
-        what = f"at least {what}" if self.is_least else what
+        what = f"at least {what}" if self.others else what
         of = "1 queue" if self.queues == 1 else f"{self.queues:,} queues"
         names = ", ".join(f"'{name}' {count:,}" for name, count in self.named)
         more = self.queues - len(self.named)

@@ -112,6 +112,15 @@ def test_a_trial_says_what_would_be_dropped_and_changes_nothing(operator, peer):
         operator.ask("set_policy", **{**given, "definition": '{"nope":1}'}, dry_run=True)
 
 
+def test_a_trial_says_how_many_messages_may_be_older_than_a_ttl(operator, peer, monkeypatch):
+    """Of those on disk alone it is not known."""
+    peer.declare("q1")
+    monkeypatch.setattr("pybroker.core.topology.policy_drops.surplus", lambda *_: (0, 1_000))
+    answer = operator.ask("set_policy", **GIVEN, dry_run=True)
+    told = "up to 1,000 messages on disk may be older than the TTL, and would be dropped"
+    assert answer["message"] == f"Nothing was changed. The policy would apply to 1 queue; {told}"
+
+
 def test_to_clear_one_can_be_tried_too(operator, peer):
     peer.declare("q")
     operator.ask("set_policy", name="low", pattern="^q", definition='{"max-length":1}', priority=-1)
