@@ -29,6 +29,7 @@ class File:
         self.durable = bytearray(octets)
         self.pending: list[tuple[int, bytes | None]] = []  # an offset and octets, or a length to cut to
         self.doubtful: list[tuple[int, bytes | None]] = []  # a sync of them failed: none will ever make them durable
+        self.dropped = 0  # up to where the system has nothing in memory
 
     def write(self, offset: int, octets: bytes) -> None:
         apply(self.seen, offset, octets)
@@ -265,17 +266,20 @@ class FaultyDisk:
     def read_at(self, file: int, offset: int, octets: int) -> bytes:
         name, content, _ = self._open[file]
         self._operation("read_at", name, counted=False)
+        content.dropped = min(content.dropped, offset)
         return bytes(content.seen[offset : offset + octets])
 
     def read_now(self, file: int, offset: int, buffer: memoryview) -> int:
         _, content, _ = self._open[file]
-        octets = bytes(content.seen[offset : offset + len(buffer)]) if not self.power.forgetful else b""
+        absent = self.power.forgetful or offset < content.dropped
+        octets = bytes(content.seen[offset : offset + len(buffer)]) if not absent else b""
         buffer[: len(octets)] = octets
         return len(octets)
 
     def send_now(self, file: int, offset: int, octets: int, socket: int) -> int:
         _, content, _ = self._open[file]
-        return 0 if self.power.forgetful else os.write(socket, content.seen[offset : offset + octets])
+        absent = self.power.forgetful or offset < content.dropped
+        return 0 if absent else os.write(socket, content.seen[offset : offset + octets])
 
     def truncate(self, file: int, octets: int) -> None:
         self._changing("truncate", file)[1].cut(octets)
@@ -293,6 +297,11 @@ class FaultyDisk:
         self._done()
         if not self.power.lying_sync:
             content.sync()
+
+    def drop_cached(self, file: int) -> None:
+        _, content, _ = self._open[file]
+        if not content.pending:
+            content.dropped = len(content.seen)
 
     def sync_folder(self) -> None:
         self._operation("sync_folder", "")

@@ -308,3 +308,16 @@ def test_only_an_empty_folder_is_removed(disk):
     disk.folder("a").unlink("x")
     disk.remove_folder("a")
     assert (disk.folder("a"), disk.folder_names()) == (None, [])
+
+
+def test_the_system_forgets_what_is_on_disk(tmp_path):
+    disk, buffer = Disk(tmp_path), memoryview(bytearray(1))
+    disk.write_file("a", bytes(1 << 20))
+    file = disk.open("a", write=True)
+    assert disk.read_now(file, 0, buffer) == 1
+    disk.drop_cached(file)
+    if disk.read_now(file, 0, buffer):
+        pytest.skip("this file system is memory")
+    assert disk.read_at(file, 0, 2) == bytes(2)
+    disk.close(file)
+    disk.drop_cached(file)  # it never fails

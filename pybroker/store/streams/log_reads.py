@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pybroker.store.streams.folder import Folder
     from pybroker.store.streams.segments import Place, Segments
     from pybroker.store.streams.stored_entries import OpenSegment, StoredEntries
+    from pybroker.store.streams.writer import Writer
     from pybroker.store.worker import Worker
 
 
@@ -29,6 +30,7 @@ class LogReads(ChunkLog):
 
     _deleted: bool
     _removing: bool
+    _writer: "Writer"
 
     def __init__(self, reader: "Worker", folder: "Folder", segments: "Segments") -> None:
         self._reader = reader
@@ -80,6 +82,7 @@ class LogReads(ChunkLog):
         if self._deleted or offset >= self.next_offset:
             self._reader.submit(lambda: Found([], None), done)
             return
+        self._writer.keep_cached()
         place = self._segments.place(self._segments.holding(offset), self.next_offset)
         job = partial(read_runs, self._folder, place, offset, octets_max, wanted, stored=stored)
         again = partial(self._read, octets_max=octets_max, done=done, wanted=wanted, stored=stored)

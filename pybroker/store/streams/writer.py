@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 POINT_DISTANCE_OCTETS: Final = 65_536
 # More is written in several pieces, so that it is not in memory twice.
 WRITE_OCTETS: Final = 4_194_304
+# So much at once need not stay in the system's memory, unless the files were read while the last so many were written.
+DROP_OCTETS_MIN: Final = 131_072
+KEPT_OCTETS: Final = 1 << 30
 # The octets of a chunk beside its contents, before it is encoded: around them, with usual names, and for each.
 AROUND_OCTETS: Final = 192
 SIZE_OCTETS: Final = 4
@@ -82,6 +85,7 @@ class Writer:
 
     __slots__ = (
         "_broken",
+        "_kept_octets",
         "_newest",
         "_unsynced",
         "active",
@@ -107,10 +111,15 @@ class Writer:
         self.active = active
         self._broken = active is None  # what a write left that failed is still there
         self._unsynced = False  # segments were removed that may come back
+        self._kept_octets = 0  # of what is written next: they stay in the system's memory
         self.floor = floor
         self.next_offset = next_offset
         self.last_seq = last_seq
         self.timestamp_ms = timestamp_ms
+
+    def keep_cached(self) -> None:
+        """Leave what is written in the system's memory for a while: somebody reads the files."""
+        self._kept_octets = KEPT_OCTETS
 
     # -- append --------------------------------------------------------------------------------------------------------
 
@@ -232,6 +241,11 @@ class Writer:
             if synced:
                 disk.sync(file)
             active.synced = synced
+            written = position - active.end
+            if self._kept_octets > 0:
+                self._kept_octets -= written
+            elif written >= DROP_OCTETS_MIN:
+                disk.drop_cached(file)
         finally:
             disk.close(file)
         if header:

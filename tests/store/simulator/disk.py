@@ -66,6 +66,7 @@ class SimulatedDisk(FaultyDisk):
                 copy = copies[id(file)] = File.__new__(File)
                 copy.seen, copy.durable = bytearray(file.seen), bytearray(file.durable)
                 copy.pending, copy.doubtful = list(file.pending), list(file.doubtful)
+                copy.dropped = file.dropped
             return copy
 
         left.files = {name: copied(file) for name, file in self.files.items()}

@@ -26,7 +26,12 @@ SIZES = {
     "page_log": {"WRITE_OCTETS": 300},
     "tools.backup": {"COPY_OCTETS": 700, "SYNC_OCTETS": 1_400},
     "tools.stream_copy": {"COPY_OCTETS": 300},
-    "streams.writer": {"POINT_DISTANCE_OCTETS": 250, "WRITE_OCTETS": 900},
+    "streams.writer": {
+        "POINT_DISTANCE_OCTETS": 250,
+        "WRITE_OCTETS": 900,
+        "DROP_OCTETS_MIN": 300,
+        "KEPT_OCTETS": 1_500,
+    },
 }
 # Of core/stream.
 STREAM_SIZES = {

@@ -239,3 +239,38 @@ def test_segments_that_went_before_memory_was_short_are_counted(monkeypatch):
     assert life.ask("retain", life.log.octets // 2, None) > 0
     life.check()
     assert life.damages == []
+
+
+@pytest.mark.parametrize("straight", [False, True])
+def test_the_system_forgets_what_is_written_at_once_unless_somebody_reads_the_files(monkeypatch, straight):
+    monkeypatch.setattr("pybroker.store.streams.writer.DROP_OCTETS_MIN", 1_000)
+    monkeypatch.setattr("pybroker.store.streams.writer.KEPT_OCTETS", 3_000)
+    dropped = []
+
+    def drop_cached(disk, file):
+        assert not disk._open[file][1].pending, "it is on disk before"
+        dropped.append(file)
+
+    monkeypatch.setattr(FaultyDisk, "drop_cached", drop_cached)
+    life = Life(FaultyDisk())
+
+    def write(*counts):
+        given = chunks(life.log.next_offset, *counts)
+        if straight:
+            assert life.log.write_straight(given, 1 << 20, lambda error: None, synced=True)
+            life.run()
+            life.log.commit()
+        else:
+            assert life.append(*counts, segment_octets=1 << 20) is None
+
+    write(40)
+    assert len(dropped) == 1
+    write(1)
+    assert len(dropped) == 1, "little"
+    life.read(0)
+    written = life.log.octets
+    while life.log.octets - written < 3_000:
+        write(20)
+        assert len(dropped) == 1
+    write(40)
+    assert len(dropped) == 2
