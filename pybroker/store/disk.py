@@ -7,6 +7,7 @@ octets, not what they mean. Files are named by the ints that `create` and `open`
 
 import contextlib
 import errno
+import mmap
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ UNABLE: Final = frozenset((errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL))
 FILL_OCTETS: Final = 1 << 20
 # The system takes no more at once.
 PARTS_MAX: Final = 1_024
+PAGE_OCTETS: Final = mmap.PAGESIZE
 # An octet each so far tells whether the system has a file in memory.
 PROBE_DISTANCE: Final = 131_072
 # Errors of sendfile(2) that are the file's, not the socket's.
@@ -243,13 +245,16 @@ class Disk:
         except OSError as error:
             raise self._error("sync", file, error) from error
 
-    def drop_cached(self, file: int) -> None:
-        """Have the system forget what it has in memory of a file and on disk; the rest begins to go to disk.
+    def drop_cached(self, file: int, octets: int) -> None:
+        """Have the system forget what it has in memory of the first `octets`, but for a last page that is not full.
 
-        Octets that are new to its memory cost it ten times as much as those it just let go. A hint: it never fails.
+        What is not on disk begins to go there instead. To write into memory that the system just let go costs a tenth
+        of writing into memory that is new to it. A hint: it never fails.
         """
-        with contextlib.suppress(OSError):
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        full = octets - octets % PAGE_OCTETS
+        if full:  # for none of them the system would forget the whole file
+            with contextlib.suppress(OSError):
+                os.posix_fadvise(file, 0, full, os.POSIX_FADV_DONTNEED)
 
     def sync_folder(self) -> None:
         """Return when all that was created, renamed and unlinked is on disk."""

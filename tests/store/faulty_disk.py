@@ -298,10 +298,10 @@ class FaultyDisk:
         if not self.power.lying_sync:
             content.sync()
 
-    def drop_cached(self, file: int) -> None:
+    def drop_cached(self, file: int, octets: int) -> None:
         _, content, _ = self._open[file]
         if not content.pending:
-            content.dropped = len(content.seen)
+            content.dropped = octets
 
     def sync_folder(self) -> None:
         self._operation("sync_folder", "")

@@ -310,14 +310,16 @@ def test_only_an_empty_folder_is_removed(disk):
     assert (disk.folder("a"), disk.folder_names()) == (None, [])
 
 
-def test_the_system_forgets_what_is_on_disk(tmp_path):
+def test_the_system_forgets_what_is_on_disk_but_for_a_page_that_is_not_full(tmp_path):
     disk, buffer = Disk(tmp_path), memoryview(bytearray(1))
-    disk.write_file("a", bytes(1 << 20))
+    disk.write_file("a", bytes(1 << 20) + b"more")
     file = disk.open("a", write=True)
+    disk.drop_cached(file, 100)
     assert disk.read_now(file, 0, buffer) == 1
-    disk.drop_cached(file)
+    disk.drop_cached(file, (1 << 20) + 4)
+    assert disk.read_now(file, 1 << 20, buffer) == 1
     if disk.read_now(file, 0, buffer):
         pytest.skip("this file system is memory")
     assert disk.read_at(file, 0, 2) == bytes(2)
     disk.close(file)
-    disk.drop_cached(file)  # it never fails
+    disk.drop_cached(file, 1 << 20)  # it never fails

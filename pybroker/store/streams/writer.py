@@ -245,7 +245,7 @@ class Writer:
             if self._kept_octets > 0:
                 self._kept_octets -= written
             elif written >= DROP_OCTETS_MIN:
-                disk.drop_cached(file)
+                disk.drop_cached(file, position)
         finally:
             disk.close(file)
         if header:

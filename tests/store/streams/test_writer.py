@@ -247,8 +247,9 @@ def test_the_system_forgets_what_is_written_at_once_unless_somebody_reads_the_fi
     monkeypatch.setattr("pybroker.store.streams.writer.KEPT_OCTETS", 3_000)
     dropped = []
 
-    def drop_cached(disk, file):
+    def drop_cached(disk, file, octets):
         assert not disk._open[file][1].pending, "it is on disk before"
+        assert octets == disk.size(file)
         dropped.append(file)
 
     monkeypatch.setattr(FaultyDisk, "drop_cached", drop_cached)
