@@ -248,8 +248,8 @@ class Disk:
     def drop_cached(self, file: int, octets: int) -> None:
         """Have the system forget what it has in memory of the first `octets`, but for a last page that is not full.
 
-        What is not on disk begins to go there instead. To write into memory that the system just let go costs a tenth
-        of writing into memory that is new to it. A hint: it never fails.
+        Octets that are not on disk begin to go there instead. To write into memory that the system just let go costs a
+        tenth of writing into memory that is new to it. A hint: it never fails.
         """
         full = octets - octets % PAGE_OCTETS
         if full:  # for none of them the system would forget the whole file

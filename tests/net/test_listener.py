@@ -4,6 +4,7 @@ import errno
 import logging
 import socket
 import stat
+from pathlib import Path
 
 import gevent
 import pytest
@@ -150,6 +151,18 @@ def test_sockets_are_ready_for_the_loop(listen, accepted):
         assert not sock.getblocking()
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0") == b"reno"
+
+
+def test_what_is_sent_to_other_hosts_is_paced_as_the_system_does_it(listen, accepted):
+    listener = listen(tcp_socket("127.0.0.1", 0))
+    usual = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_bytes().strip()
+    with socket.socket() as client:
+        client.bind(("127.0.0.2", 0))  # it need not be another one than the address it speaks to
+        client.connect(("127.0.0.1", listener.port))
+        until(lambda: accepted)
+        (sock,) = accepted
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0") == usual
 
 
 def test_clients_on_a_unix_socket_are_local(server, connect, tmp_path):
