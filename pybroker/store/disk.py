@@ -24,7 +24,7 @@ FILL_OCTETS: Final = 1 << 20
 PARTS_MAX: Final = 1_024
 PAGE_OCTETS: Final = mmap.PAGESIZE
 # An octet each so far tells whether the system has a file in memory.
-PROBE_DISTANCE: Final = 131_072
+PROBE_DISTANCE: Final = 262_144
 # Errors of sendfile(2) that are the file's, not the socket's.
 UNREADABLE: Final = frozenset((errno.EIO, errno.EINVAL, errno.ENOMEM, errno.ENODATA, errno.ESTALE, errno.EOVERFLOW))
 # Suffix of the file that write_file writes, until it is whole.
