@@ -327,6 +327,7 @@ class Stream(StreamFacts):
 
     def discard(self) -> None:
         """Remove the files: its row is gone."""
+        self.pieces.forget(self.files.next_offset)  # if `purge` found no memory
         self.tracking.forget()
         self.streams.discard(self)
 

@@ -216,9 +216,12 @@ class VHost:
         if queue.owner is not None:
             queue.owner.exclusive_queues.pop(queue, None)
         messages = queue.messages
-        queue.backlog.settle_all()
-        count = queue.purge()
-        broker.totals.churn.count("queues_deleted")
-        broker.ends.notify_queue(queue, messages)
-        broker.removals.start(partial(remove_queue, queue, messages), cause, call_back)
+        try:
+            queue.backlog.settle_all()
+            count = queue.purge()
+            broker.totals.churn.count("queues_deleted")
+            broker.ends.notify_queue(queue, messages)
+        finally:
+            # Whatever failed, nobody finds it any more: it must not come back with the next start.
+            broker.removals.start(partial(remove_queue, queue, messages), cause, call_back)
         return count

@@ -83,6 +83,18 @@ def test_deleting_takes_the_rows_along(vhost, kept):
     assert {"exchange": 1} == counts(kept)
 
 
+def test_a_queue_loses_its_row_even_if_memory_is_short_when_it_is_deleted(vhost, kept, monkeypatch):
+    def purge(_):
+        raise MemoryError
+
+    made = queue(vhost, "q")
+    link(vhost, "amq.topic", "q", "a")
+    monkeypatch.setattr(type(made), "purge", purge)
+    with pytest.raises(MemoryError):
+        vhost.delete_queue(made)
+    assert {} == counts(kept)
+
+
 def test_an_auto_delete_exchange_that_loses_its_last_binding_loses_its_row(vhost, kept):
     exchange(vhost, "x", auto_delete=True)
     made = queue(vhost, "q")

@@ -142,9 +142,11 @@ class Streams:
         """Let a stream go whose row is gone, as a removal does."""
         del self.streams[stream.id], self.broker.vhosts["/"].queues[stream.name]
         stream.deleted = True
-        stream.log.forget_queue(stream.id)
-        stream.purge()
-        stream.discard()
+        try:
+            stream.log.forget_queue(stream.id)
+            stream.purge()
+        finally:
+            stream.discard()
 
 
 def read_contents(stream: Stream, workers: "list[InlineWorker]") -> Contents:
