@@ -62,6 +62,8 @@ class _Recovery:
         folder = self._open()
         floor = self._floor
         firsts = first_offsets(self._disk)
+        if firsts and floor > firsts[0]:
+            self._disk.sync_folder()  # meta alone says so, and may have been renamed just before a kill
         stop = self._missing(folder, firsts)
         tail = self._newest(folder, firsts)
         if self._committed_seq and not self._reports and (tail is None or tail.last_seq < self._committed_seq):

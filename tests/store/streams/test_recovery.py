@@ -12,6 +12,7 @@ from pybroker.store.streams import format as fmt
 from pybroker.store.streams.folder import STREAMS, folder_name
 from pybroker.store.streams.format import META_NAME, Header, index_name, segment_name
 from tests.store.faulty_disk import FaultyDisk, PowerLoss
+from tests.store.simulator.disk import SimulatedDisk
 from tests.store.streams.lives import SEQS_AHEAD, STREAM, Life, chunks, expected, segment_files, timestamp
 
 
@@ -254,3 +255,24 @@ def test_a_write_that_counts_since_nobody_knows_better_counts_for_good(operation
     for seed in range(10):
         again = Life(disk.crash(random.Random(seed)), committed_seq=0)
         assert (again.log.next_offset, again.log.reports) == (20, [])
+
+
+def test_a_floor_that_a_start_found_stays_when_the_power_goes():
+    operation, found = 0, set()
+    while True:
+        operation += 1
+        life = Life(SimulatedDisk())
+        life.fill(20)
+        disk = life.disk
+        disk.crash_at(operation)
+        try:
+            assert life.ask("truncate", 8) is None
+        except PowerLoss:
+            disk = disk.killed()
+        else:
+            break
+        first = Life(disk).log.first_offset
+        found.add(first)
+        for seed in range(5):
+            assert Life(disk.crash(random.Random(seed))).log.first_offset == first
+    assert found == {0, 8}
