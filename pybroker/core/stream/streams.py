@@ -14,7 +14,7 @@ from pybroker.core.channel.offset_sweeper import OffsetSweeper
 from pybroker.core.stream.conversion.conversion import Conversion
 from pybroker.core.stream.filter import bloom_of_run
 from pybroker.core.stream.group import Groups
-from pybroker.core.stream.pieces.load import load
+from pybroker.core.stream.pieces.load import Loads
 from pybroker.core.stream.pieces.straight import Straight
 from pybroker.core.stream.shared_reads import SharedReads
 
@@ -40,8 +40,6 @@ MERGE_OCTETS: Final = 3_145_728
 MOVE_MS: Final = 60_000
 # So many at once for want of memory, or for their age: the disk has others to serve.
 MOVES_MAX: Final = 16
-# Streams whose messages of the time before a start come back at once: those of all would be in memory together.
-LOADS_MAX: Final = 256
 # Of one move. A new segment takes some syncs, and other streams wait behind them.
 MOVE_OCTETS_MAX: Final = 4_194_304
 MOVE_SEGMENTS_MAX: Final = 16
@@ -72,7 +70,7 @@ class Streams:
         "_broker",
         "_gathering",
         "_leaving",
-        "_loading",
+        "_loads",
         "_moving",
         "_retain_ms",
         "_retaining",
@@ -98,7 +96,7 @@ class Streams:
         self.known: dict[Stream, None] = {}
         self._gathering: dict[Stream, int] = {}  # since when there is something to move, the longest time first
         self._moving: dict[Stream, bool] = {}  # whether messages are written to its files, which are there
-        self._loading: dict[Stream, None] = {}  # what the log alone has of it is being read
+        self._loads = Loads(self)
         self.straight = Straight(self)
         self._retaining: dict[Stream, None] = {}  # whose files are being looked at
         self._retain_ms = self._sound_ms = 0
@@ -121,6 +119,16 @@ class Streams:
     def are_crowded(self) -> bool:
         """Tell whether so much is in memory that small pieces are to become larger ones."""
         return self.pending >= MERGE_OCTETS
+
+    @property
+    def may_load_ahead(self) -> bool:
+        """Tell whether there is room in memory for contents that cannot move yet."""
+        return self.pending < NODE_OCTETS
+
+    @property
+    def moves(self) -> int:
+        """Return with how many streams' files something is done, without removals."""
+        return len(self._moving)
 
     @property
     def has_caught_up(self) -> bool:
@@ -246,7 +254,7 @@ class Streams:
         if not pieces:
             return
         if pieces[0].run is None:
-            self._load(stream, pieces[0])
+            self._loads.begin(stream, pieces[0])
             return
         with self._working(stream, is_written=True):
             chunks = self.chunks_of(stream, pieces)
@@ -266,39 +274,6 @@ class Streams:
         """Return pieces as the files of a stream take them; all of their contents are in memory."""
         octets = stream.limits.filter_octets
         return [piece.chunk(bloom_of_run(piece.run, octets)) for piece in pieces if piece.run is not None]
-
-    @property
-    def _is_loading_much(self) -> bool:
-        """Tell whether the messages of so many streams come back, or move, that others have to wait."""
-        return len(self._loading) + len(self._moving) >= LOADS_MAX
-
-    def _load(self, stream: "Stream", piece: "Piece") -> None:
-        """Read back what the log alone has, unless that is being done."""
-        if stream in self._loading:
-            return
-        if self._is_loading_much:
-            self.again.append(partial(self.move, stream))
-            return
-        self._loading[stream] = None
-        try:
-            load(stream, piece, partial(self._loaded, stream))
-        except Exception:
-            self._loading.pop(stream, None)
-            raise
-
-    def _loaded(self, stream: "Stream") -> None:
-        self._loading.pop(stream, None)
-        stream.wake_readers()
-        self.move(stream)
-        self._load_ahead(stream)
-
-    def _load_ahead(self, stream: "Stream") -> None:
-        """Read back more while messages move, which may take long: readers wait for their contents."""
-        is_recovering = stream.files.next_offset < stream.recovered_offset
-        if is_recovering and self.pending < NODE_OCTETS and not stream.deleted and not self._is_loading_much:
-            piece = stream.pieces.first_logged
-            if piece is not None:
-                self._load(stream, piece)
 
     def _moved(self, stream: "Stream", pieces: "list[Piece]", error: "BaseException | None") -> None:
         self._moving.pop(stream, None)
@@ -326,7 +301,7 @@ class Streams:
         # Messages that a start found move on in any case: consumers wait for the contents of the last ones.
         if stream.pending >= STREAM_OCTETS or stream.files.next_offset < stream.recovered_offset:
             self.move(stream)
-            self._load_ahead(stream)
+            self._loads.begin_ahead(stream)
         self._move_oldest(lambda _: self.pending >= NODE_OCTETS)
 
     # -- straight writes -----------------------------------------------------------------------------------------------

@@ -222,6 +222,6 @@ class VHost:
             broker.totals.churn.count("queues_deleted")
             broker.ends.notify_queue(queue, messages)
         finally:
-            # Whatever failed, nobody finds it any more: it must not come back with the next start.
+            # Nobody finds it any more, even if this failed: it must not come back with the next start.
             broker.removals.start(partial(remove_queue, queue, messages), cause, call_back)
         return count

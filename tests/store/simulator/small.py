@@ -37,13 +37,13 @@ SIZES = {
 STREAM_SIZES = {
     "pieces.straight": {"OCTETS_MIN": 200, "BEFORE_OCTETS_MAX": 6_000, "STREAMS_MAX": 2},
     "pieces.pieces": {"PIECE_MESSAGES_MAX": 12, "PIECE_OCTETS_MAX": 1_500},
+    "pieces.load": {"LOADS_MAX": 2},
     "pieces.recover": {"LOGGED_MESSAGES_MAX": 12, "LOGGED_OCTETS_MAX": 3_000},
     "streams": {
         "STREAM_OCTETS": 4_000,
         "NODE_OCTETS": 9_000,
         "MERGE_OCTETS": 2_500,
         "MOVES_MAX": 2,
-        "LOADS_MAX": 2,
         "MOVE_OCTETS_MAX": 2_500,
         "SEGMENT_OCTETS_MIN": 500,
     },

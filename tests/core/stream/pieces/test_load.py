@@ -1,6 +1,6 @@
 """Contents that come back from the log; those that do not leave a gap."""
 
-from pybroker.core.stream import streams
+from pybroker.core.stream.pieces import load
 from pybroker.seq_ranges import SeqRanges
 from tests.core.stream.pieces.test_recover import Kept
 from tests.core.stream.runs import bodies_run
@@ -30,7 +30,7 @@ def test_a_stream_that_is_deleted_meanwhile_is_done_with(world, make_stream, mon
         def fetch(self, queue_id, part, done):
             self.answer = lambda: super(Late, self).fetch(queue_id, part, done)
 
-    monkeypatch.setattr(streams, "LOADS_MAX", 1)
+    monkeypatch.setattr(load, "LOADS_MAX", 1)
     world.broker.log = log = Late([bodies_run(1, b"0"), bodies_run(2, b"1")])
     first, second = make_stream(), make_stream()
     first.restore(logged(1, 1), 0)

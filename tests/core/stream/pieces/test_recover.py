@@ -4,7 +4,7 @@ import pytest
 
 from pybroker.content_view import body
 from pybroker.core.stream import streams
-from pybroker.core.stream.pieces import recover
+from pybroker.core.stream.pieces import load, recover
 from pybroker.core.stream.pieces.piece import PIECE_OCTETS
 from pybroker.entries_run import EntriesRun
 from pybroker.seq_ranges import SeqRanges
@@ -125,7 +125,7 @@ def test_contents_come_back_while_others_move(world, make_stream, monkeypatch):
 
 
 def test_the_messages_of_so_many_streams_come_back_at_once(world, make_stream, monkeypatch):
-    monkeypatch.setattr(streams, "LOADS_MAX", 1)
+    monkeypatch.setattr(load, "LOADS_MAX", 1)
     world.broker.log = Kept([bodies_run(1, b"a"), bodies_run(2, b"b")])
     files = SlowFiles()
     first, second = make_stream(files), make_stream()
