@@ -24,7 +24,7 @@ VERDICTS: Final[dict[str, tuple[str, tuple[Verdict, ...]]]] = {
             Verdict("no consumer", "messages wait, and no consumer is there", "bad"),
             Verdict("drains", "its recent trend certainly leads downwards", "good"),
             Verdict("steady", "messages wait, neither more nor fewer than before", "good"),
-            Verdict("empty", "no message waits", "good"),
+            Verdict("empty", "no message waits; of a stream: its consumers have read to its end", "good"),
             Verdict("deleted", "the queue was deleted"),
         ),
     ),

@@ -67,7 +67,7 @@ TYPES: Final = {
 
 
 class Sent(NamedTuple):
-    """So many `messages` were published and reached these `destinations`; the `receipt` tells when all is on disk.
+    """So many `messages` were published, for these `destinations`; the `receipt` tells when all is on disk.
 
     `lasting` tells whether a restart keeps them somewhere; `rejected` is how many a queue refused.
     """
@@ -172,6 +172,7 @@ class Outgoing:
                     count = index
                     break
                 receipt.begin(index)
+                reached |= dict.fromkeys(queue.name for queue in queues)
                 if refusing:
                     receipt.reject(range(receipt.index, receipt.index + 1))
                     continue
@@ -180,7 +181,6 @@ class Outgoing:
                 exchange.publish_in += 1
                 if not (exchange.SCHEDULES and queues[0].republishes):
                     exchange.publish_out += len(queues)
-                reached |= dict.fromkeys(queue.name for queue in queues)
                 lasting = lasting or (self.attributes.persistent and any(queue.durable for queue in queues))
         receipt.want()
         if not broker.turn.woken:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 COUNT_MAX = 1_000_000
 # Between two looks whether it is on disk.
 PAUSE_S = 0.001
+# Queues that an error names.
+NAMES_SHOWN = 5
 KINDS = (
     *("string", "longstr", "bool", "byte", "unsignedbyte", "short", "unsignedshort", "int", "signedint", "unsignedint"),
     *("long", "float", "double", "decimal", "timestamp", "binary", "void", "json", "table", "array"),
@@ -162,7 +164,7 @@ def _publish(node: Node, args: Args, outgoing: "Outgoing") -> "Generator[Progres
             node.pause(PAUSE_S)
         done += sent.messages - sent.rejected
         if sent.rejected:
-            text = "a queue that it is routed to refused it: the queue is full, or its publishers are paused"
+            text = f"{_one_of(sent.destinations)} refused it: the queue is full, or its publishers are paused"
             raise Refused(_after(done, text), EX_TEMPFAIL, {"published": done})
         reached |= dict.fromkeys(sent.destinations)
         is_lasting = is_lasting and sent.lasting
@@ -178,6 +180,14 @@ def _told(node: Node, done: int, reached: list[str], *, on_disk: bool) -> dict[s
     return node.result(
         f"{messages} published to {queues} and confirmed ({safe})", published=done, queues=reached, on_disk=on_disk
     )
+
+
+def _one_of(names: tuple[str, ...]) -> str:
+    """Return a phrase for one of these queues."""
+    if len(names) == 1:
+        return f"queue '{names[0]}'"
+    shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN])
+    return f"one of the {len(names)} queues that it is routed to ({shown}{', …' if len(names) > NAMES_SHOWN else ''})"
 
 
 def _after(done: int, text: str) -> str:

@@ -46,7 +46,7 @@ def test_what_nobody_takes_is_an_error(operator):
 
 def test_a_full_queue_is_an_error_that_tells_how_far_it_came(operator, peer):
     peer.declare("q", {"x-max-length": 2, "x-overflow": "reject-publish"})
-    with pytest.raises(Refused, match=r"refused it.* 2 were published before") as refused:
+    with pytest.raises(Refused, match=r"queue 'q' refused it.* 2 were published before") as refused:
         operator.ask("publish", body="", queue="q", number=3)
     assert (refused.value.exit_code, refused.value.facts) == (75, {"published": 2})
 
@@ -112,6 +112,14 @@ def test_a_type_stands_behind_the_last_colon():
 def test_a_queue_that_is_paused_for_publishers_takes_nothing_of_an_operator_either(operator, peer, mode):
     peer.declare("q")
     operator.ask("pause_queue", queue="q", why="migration", mode=mode)
-    with pytest.raises(Refused, match="refused it"):
+    with pytest.raises(Refused, match="queue 'q' refused it"):
         operator.ask("publish", body="", queue="q")
     assert operator.list("list_queues", "messages") == [0]
+    for name in "abcde":
+        peer.declare(name)
+        peer.call(commands.Queue.Bind(0, name, "amq.fanout"))
+    peer.call(commands.Queue.Bind(0, "q", "amq.fanout"))
+    with pytest.raises(
+        Refused, match=r"one of the 6 queues that it is routed to \('.', '.', '.', '.', '.', …\) refused it"
+    ):
+        operator.ask("publish", body="", exchange="amq.fanout")
