@@ -9,7 +9,7 @@ import contextlib
 import errno
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -111,11 +111,14 @@ class Disk:
         with _told("list", self.root), os.scandir(self.root) as entries:
             return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
 
-    def create(self, name: str, octets: int = 0, *, lasting: bool = True) -> int:
+    def create(
+        self, name: str, octets: int = 0, *, lasting: bool = True, wanted: Callable[[], bool] | None = None
+    ) -> int:
         """Make a file that was not there, with `octets` zeros on disk, and open it for writing.
 
         One that is not `lasting` is not synced. Zeros are written, not only reserved: a sync of what is later written
-        over them has no metadata to write. Nothing stays of a file that could not be made whole.
+        over them has no metadata to write. Nothing stays of a file that could not be made whole, or of which is told
+        meanwhile that it is not `wanted` any more: then the error's number is ECANCELED.
         """
         path = self._path(name)
         with _told("create", path):
@@ -124,12 +127,7 @@ class Disk:
             if octets:
                 with _told(f"reserve {octets} octets for", path):
                     _reserve(file, octets)
-                    zeros = bytes(min(octets, FILL_OCTETS))
-                    for at in range(0, octets, FILL_OCTETS):
-                        _write(file, at, zeros[: octets - at])
-                        if lasting:
-                            # All at once it would keep the disk busy, and the journal's syncs waiting, far longer.
-                            os.fdatasync(file)
+                    _fill(file, octets, lasting=lasting, wanted=wanted)
             if lasting:
                 with _told("sync", path):
                     os.fsync(file)
@@ -350,6 +348,17 @@ def _reserve(file: int, octets: int) -> None:
     except OSError as error:
         if error.errno not in UNABLE:
             raise
+
+
+def _fill(file: int, octets: int, *, lasting: bool, wanted: Callable[[], bool] | None) -> None:
+    """Write zeros. Synced all at once they would keep the disk busy, and the journal's syncs waiting, far longer."""
+    zeros = bytes(min(octets, FILL_OCTETS))
+    for at in range(0, octets, FILL_OCTETS):
+        if wanted is not None and not wanted():
+            raise OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
+        _write(file, at, zeros[: octets - at])
+        if lasting:
+            os.fdatasync(file)
 
 
 def _write(file: int, offset: int, octets: bytes) -> None:

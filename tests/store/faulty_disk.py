@@ -7,6 +7,7 @@ It keeps over `crash` what POSIX promises and nothing more: a file's content onc
 import errno as errnos
 import os
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -221,8 +222,12 @@ class FaultyDisk:
         self._operation("names", "", counted=False)
         return sorted(self.files)
 
-    def create(self, name: str, octets: int = 0, *, lasting: bool = True) -> int:
+    def create(
+        self, name: str, octets: int = 0, *, lasting: bool = True, wanted: Callable[[], bool] | None = None
+    ) -> int:
         self._operation("create", name)
+        if octets and wanted is not None and not wanted():
+            raise DiskError("create", name, errnos.ECANCELED)
         if name in self.files:
             raise DiskError("create", name, errnos.EEXIST)
         if self._room(octets) < octets:

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from pybroker.store.disk import PARTS_MAX, Disk, DiskError
+from pybroker.store.disk import FILL_OCTETS, PARTS_MAX, Disk, DiskError
 from tests.store.faulty_disk import FaultyDisk
 
 
@@ -323,3 +323,12 @@ def test_the_system_forgets_what_is_on_disk_but_for_a_page_that_is_not_full(tmp_
     assert disk.read_at(file, 0, 2) == bytes(2)
     disk.close(file)
     disk.drop_cached(file, 1 << 20)  # it never fails
+
+
+def test_zeros_are_written_as_long_as_they_are_wanted(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr("os.fdatasync", synced.append)
+    disk = Disk(tmp_path)
+    with pytest.raises(DiskError) as caught:
+        disk.create("a", 10 * FILL_OCTETS, wanted=lambda: len(synced) < 3)
+    assert (caught.value.errno, len(synced), disk.names()) == (errno.ECANCELED, 3, [])

@@ -235,6 +235,7 @@ class Maintenance:
         `delivered` are all messages that were delivered before.
         """
         self.closed = True
+        self._reserve.close()
         journal = self._journal
         segments = journal.live_index.segments
         if segments and not segments[-1].sealed:

@@ -31,7 +31,7 @@ class Reserve:
     `on_room` is called when the next segment was made although the disk had been full, `on_trouble` with what failed.
     """
 
-    __slots__ = ("_disk", "_jobs", "_preparing", "_since_ms", "on_room", "on_trouble", "there")
+    __slots__ = ("_closed", "_disk", "_jobs", "_preparing", "_since_ms", "on_room", "on_trouble", "there")
 
     def __init__(
         self,
@@ -47,15 +47,23 @@ class Reserve:
         self.there = NAME in disk.names()
         self._preparing = False
         self._since_ms = 0
+        self._closed = False
 
     def prepare(self, segment_octets: int) -> None:
         """Have the next segment made."""
         if not self._preparing:
-            self._jobs.submit(partial(_prepare, self._disk, segment_octets), self._prepared)
+            job = partial(_prepare, self._disk, segment_octets, lambda: not self._closed)
+            self._jobs.submit(job, self._prepared)
             self._preparing = True
+
+    def close(self) -> None:
+        """Leave the next segment to the next start: its zeros take a minute on a slow disk."""
+        self._closed = True
 
     def _prepared(self, error: "BaseException | None") -> None:
         self._preparing = False
+        if self._closed:
+            return
         if error is not None:
             self.on_trouble(error)
         elif self.there:
@@ -101,9 +109,9 @@ def remove(disk: "Disk", names: list[str]) -> None:
     disk.sync_folder()
 
 
-def _prepare(disk: "Disk", octets: int) -> None:
+def _prepare(disk: "Disk", octets: int, wanted: "Callable[[], bool]") -> None:
     if PREPARED not in disk.names():
-        _create_whole(disk, PREPARED, octets)
+        _create_whole(disk, PREPARED, octets, wanted=wanted)
 
 
 def _make(disk: "Disk", octets: int) -> None:
@@ -118,11 +126,13 @@ def _make(disk: "Disk", octets: int) -> None:
     _create_whole(disk, NAME, octets, lasting=False)
 
 
-def _create_whole(disk: "Disk", name: str, octets: int, *, lasting: bool = True) -> None:
+def _create_whole(
+    disk: "Disk", name: str, octets: int, *, lasting: bool = True, wanted: "Callable[[], bool] | None" = None
+) -> None:
     """Make a file of zeros under its name when it is complete."""
     part = name + NEW_SUFFIX
     if part in disk.names():
         disk.unlink(part)
-    disk.close(disk.create(part, octets, lasting=lasting))
+    disk.close(disk.create(part, octets, lasting=lasting, wanted=wanted))
     disk.rename(part, name)
     disk.sync_folder()

@@ -65,3 +65,10 @@ def test_what_is_not_there_need_not_be_removed(world):
     world.keep()
     remove(world.disk, [NAME, "other"])
     assert [PREPARED] == world.disk.names()
+
+
+def test_a_stop_does_not_wait_for_the_next_segment(world):
+    world.reserve.prepare(1_000)
+    world.reserve.close()
+    world.worker.run()
+    assert ([], [], []) == (world.disk.names(), world.room, world.trouble)
