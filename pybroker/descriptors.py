@@ -9,12 +9,24 @@ from typing import Final
 
 # Errors of a call when the process, or the machine, has no descriptor left.
 NONE_LEFT: Final = frozenset((errno.EMFILE, errno.ENFILE))
+# RabbitMQ's and the unit's limit; a higher one only costs programs that walk the table of descriptors.
+LIMIT_MAX: Final = 65_536
 
 
 def limit() -> int:
     """Return how many files the process may have open; `sys.maxsize` without a limit."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
+def raise_limit() -> int:
+    """Raise it to what the system lets us have, at most LIMIT_MAX; return it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = LIMIT_MAX if hard == resource.RLIM_INFINITY else min(hard, LIMIT_MAX)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return soft
 
 
 class Reserve:

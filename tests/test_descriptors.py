@@ -40,3 +40,17 @@ def test_a_reserve_takes_what_there_is_and_gives_it_back(few):
 def test_no_limit_is_very_much(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
     assert descriptors.limit() == sys.maxsize
+
+
+def test_the_limit_of_open_files_is_raised():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, before[1]))
+    try:
+        assert descriptors.raise_limit() == resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 64
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_limit_that_is_high_already_stays(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1_000_000, 1_000_000))
+    assert descriptors.raise_limit() == 1_000_000

@@ -6,14 +6,13 @@ The data folder comes first: it knows the node's name, and log and control socke
 import logging
 import os
 import platform
-import resource
 import sys
 from pathlib import Path
 from typing import Any, Final
 
 import gevent
 
-from pybroker import paths
+from pybroker import descriptors, paths
 from pybroker.daemon.banner import Banner, show
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.daemon import Daemon
@@ -28,8 +27,6 @@ from pybroker.net.server import AMQP, STREAM
 from pybroker.version import VERSION
 from pybroker.wire.content import CODEC
 
-# RabbitMQ's and the unit's limit; a higher one only costs programs that walk the table of descriptors.
-FILES_MAX: Final = 65_536
 # By protocol, for the first screen.
 LISTENERS: Final = {
     AMQP.protocol: "AMQP listener",
@@ -55,7 +52,7 @@ def boot(config: Config) -> Daemon:
     try:
         _make_runtime_folder(config)
         log_.open(config)
-        _log_places(config, raise_files_limit())
+        _log_places(config, descriptors.raise_limit())
         for warning in config.warnings:
             # Not an argument, which would be cut off: two places in a file are long.
             log.warning(warning, extra=event("config.warning"))
@@ -72,16 +69,6 @@ def boot(config: Config) -> Daemon:
         raise
     show(first_screen(config, daemon), sys.stdout)
     return daemon
-
-
-def raise_files_limit() -> int:
-    """Raise the limit of open files to what the system lets us have, at most FILES_MAX; return it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, FILES_MAX)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        return wanted
-    return soft
 
 
 def first_screen(config: Config, daemon: Daemon) -> Banner:

@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pybroker import paths
+from pybroker import descriptors, paths
 from pybroker.control import codec, commands
 from pybroker.control.spec import (
     EX_DATAERR,
@@ -82,6 +82,7 @@ class OfflineTool:
         held = self._held
         assert held is not None
         moment = backup.as_moment(held)
+        descriptors.raise_limit()  # all segments of streams are opened at once
         now_ms = time.time_ns() // 1_000_000
         made = yield from progress_of(backup.create(Path(held["data_dir"]), Path(folder), moment, now_ms))
         return _backed_up(made, folder, f"The backup {folder} is complete")

@@ -1,5 +1,4 @@
 import os
-import resource
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,27 +7,13 @@ import pytest
 
 from pybroker import paths
 from pybroker.daemon import boot
-from pybroker.daemon.boot import _ctl_command, _make_runtime_folder, describe_codec, raise_files_limit
+from pybroker.daemon.boot import _ctl_command, _make_runtime_folder, describe_codec
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.start_error import StartError
 
 
 def config_with(socket):
     return Config(control_socket=socket)
-
-
-def test_the_limit_of_open_files_is_raised():
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, before[1]))
-    try:
-        assert raise_files_limit() == resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 64
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-def test_a_limit_that_is_high_already_stays(monkeypatch):
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (1_000_000, 1_000_000))
-    assert raise_files_limit() == 1_000_000
 
 
 def test_the_tool_is_called_by_its_path_where_no_shell_finds_it(monkeypatch, tmp_path):

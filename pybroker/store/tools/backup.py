@@ -13,7 +13,7 @@ is written last, so that a folder without one is no backup.
 
 import json
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from google_crc32c import extend, value as crc32c
@@ -127,20 +127,20 @@ def create(data: "Path", target: "Path", moment: Moment, now_ms: int) -> Work:
         # Read at once: a node that stops writes a last one under the same name.
         checkpoint = source.read_file(checkpoint_name(moment.commit_position))
         names.append((checkpoint_name(moment.commit_position), len(checkpoint)))
-        streams = StreamCopy(source, _next_seq(checkpoint))
-        total = sum(octets for _, octets in names) + streams.octets()
-        done = 0
-        for name, octets in names:
-            parts = _first(source, name, octets) if fmt.segment_number(name) else iter((checkpoint,))
-            if name in open_ones:
-                parts = _ended(parts, octets)
-            copied, crc = yield from _taken(_written(copy, name, parts), done, total)
-            if copied != octets:
-                raise BackupError(f"{name} ends after {copied} of {octets} octets")
-            done += octets
-            files.append(File("/".join((*PARTS, name)), octets, f"{crc:08x}"))
-        copy.sync_folder()
-        yield from _copy_streams(streams, copy, files, done, total)
+        with closing(StreamCopy(source, _next_seq(checkpoint))) as streams:
+            total = sum(octets for _, octets in names) + streams.octets()
+            done = 0
+            for name, octets in names:
+                parts = _first(source, name, octets) if fmt.segment_number(name) else iter((checkpoint,))
+                if name in open_ones:
+                    parts = _ended(parts, octets)
+                copied, crc = yield from _taken(_written(copy, name, parts), done, total)
+                if copied != octets:
+                    raise BackupError(f"{name} ends after {copied} of {octets} octets")
+                done += octets
+                files.append(File("/".join((*PARTS, name)), octets, f"{crc:08x}"))
+            copy.sync_folder()
+            yield from _copy_streams(streams, copy, files, done, total)
         definitions = _take_definitions(data, root, files)
         manifest = Manifest(moment.node, now_ms, moment.commit_position, definitions, tuple(files))
         root.write_file(MANIFEST, manifest.encode())

@@ -2,12 +2,15 @@
 
 A message is in the log of the moment until it was moved into its stream, and in the segments from then on: segments
 that are copied later than the log was held have all that it has not. They may have more, messages that came after the
-moment: these have seqs that the log of the backup would give to others, so no chunk is copied that has one. The newest
-segment is copied first: those that are too old for the node go from the other end.
+moment: these have seqs that the log of the backup would give to others, so no chunk is copied that has one.
+
+Segments that are too old or too much for the node go while others are copied. So all are opened at the beginning, as
+far as there are file descriptors, and the newest is copied first: they go from the other end.
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pybroker import descriptors
 from pybroker.store.disk import DiskError
 from pybroker.store.format import FormatError
 from pybroker.store.sectors import Sectors
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from pybroker.store.disk import Disk
 
 COPY_OCTETS: Final = 1_048_576
+# File descriptors for everything else.
+DESCRIPTORS_LEFT: Final = 64
 
 
 class Part(NamedTuple):
@@ -55,12 +60,66 @@ class _Segment(NamedTuple):
     empty: Part | None
 
 
+class _Held:
+    """A stream at the beginning: its meta, and its segments by first offset, open; `is_whole`: all of them."""
+
+    __slots__ = ("disk", "files", "is_whole", "meta")
+
+    def __init__(self, disk: "Disk") -> None:
+        """Read the meta. Raises DiskError."""
+        self.disk = disk
+        self.meta = disk.read_file(META_NAME)
+        self.files: dict[int, int] = {}
+        self.is_whole = False
+
+    def open(self, first_offset: int) -> None:
+        """Open a segment, unless it is gone. Raises DiskError."""
+        try:
+            self.files[first_offset] = self.disk.open(segment_name(first_offset))
+        except DiskError as error:
+            if not error.missing:
+                raise
+
+    def close(self) -> None:
+        """Close what is open."""
+        while self.files:
+            self.disk.close(self.files.popitem()[1])
+
+
 class StreamCopy:
-    """The streams in the folder of a log, without messages from `next_seq` on."""
+    """The streams in the folder of a log, without messages from `next_seq` on. `close` when all is copied."""
 
     def __init__(self, log: "Disk", next_seq: int) -> None:
         self._log = log
         self._next_seq = next_seq
+        self._held: dict[int, _Held] = {}
+        self._hold()
+
+    def _hold(self) -> None:
+        """Open all segments, as far as there are file descriptors for them."""
+        left = descriptors.limit() - DESCRIPTORS_LEFT
+        for stream_id in stream_ids(self._log):
+            try:
+                disk = self.folder(stream_id)
+                if disk is None or META_NAME not in disk.names():
+                    continue
+                held = self._held[stream_id] = _Held(disk)
+                for first in first_offsets(disk):
+                    if left <= 0:
+                        return
+                    held.open(first)
+                    left -= 1
+                held.is_whole = True
+            except DiskError as error:
+                if error.lacks_descriptors:
+                    return
+                if not error.missing:
+                    raise  # else the stream was deleted
+
+    def close(self) -> None:
+        """Close what is open."""
+        while self._held:
+            self._held.popitem()[1].close()
 
     def octets(self) -> int:
         """Return about how much is going to be copied."""
@@ -79,11 +138,15 @@ class StreamCopy:
     def parts(self) -> "Iterator[Part]":
         """Yield all files; each must be copied before the next one is asked for. Raises DiskError."""
         for stream_id in stream_ids(self._log):
+            held = self._held.pop(stream_id, None)
             try:
-                yield from self._stream(stream_id)
+                yield from self._stream(stream_id, held)
             except DiskError as error:
                 if not error.missing:
                     raise  # else it was deleted
+            finally:
+                if held is not None:
+                    held.close()
 
     def read(self, part: Part) -> "Iterator[bytes]":
         """Yield the octets of a file. Raises DiskError."""
@@ -93,27 +156,31 @@ class StreamCopy:
         for at in range(0, part.octets, COPY_OCTETS):
             yield part.source.read(at, min(COPY_OCTETS, part.octets - at))
 
-    def _stream(self, stream_id: int) -> "Iterator[Part]":
-        disk = self.folder(stream_id)
+    def _stream(self, stream_id: int, held: _Held | None) -> "Iterator[Part]":
+        disk = self.folder(stream_id) if held is None else held.disk
         if disk is None or META_NAME not in disk.names():
             return
         try:
-            meta = Header.decode(disk.read_file(META_NAME), META_MAGIC)
+            meta = now = Header.decode(disk.read_file(META_NAME), META_MAGIC)
+            if held is not None:
+                meta = Header.decode(held.meta, META_MAGIC)
         except FormatError:
             # Nothing is known of a stream without it: a copy is made of all that is there.
             for name in disk.names():
                 yield _given(stream_id, name, disk.read_file(name))
             return
-        if meta.flags & DELETED:
+        if now.flags & DELETED:
             return
         folder = Folder.of(disk, stream_id, meta.log_id)
         end: int | None = None
         empty: Part | None = None
-        firsts = first_offsets(disk)
+        # Segments that were begun since have nothing that the log has not.
+        files = held.files if held is not None and held.is_whole else None
+        firsts = first_offsets(disk) if files is None else sorted(files)
         whole = False
         for first in reversed(firsts):
             try:
-                file = disk.open(segment_name(first))
+                file = disk.open(segment_name(first)) if files is None else files.pop(first)
             except DiskError as error:
                 if error.missing:
                     break  # the node removed it, and those before it

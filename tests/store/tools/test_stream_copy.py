@@ -1,7 +1,10 @@
 """Copies of streams: all up to a seq, whatever the node does, and offsets that go on where they were."""
 
+import errno
+
 import pytest
 
+from pybroker import descriptors
 from pybroker.store.streams.folder import STREAMS, folder_name
 from pybroker.store.streams.format import META_NAME, segment_name
 from pybroker.store.tools.stream_copy import StreamCopy
@@ -86,6 +89,34 @@ def test_segments_may_go_while_they_are_copied(life):
     assert sum(calls) > 0
     assert (again.log.reports, again.log.next_offset) == ([], MESSAGES)
     again.check()
+
+
+@pytest.mark.parametrize("limit", ["retain", "truncate"])
+def test_segments_that_go_before_they_are_copied_are_copied(life, limit):
+    disk, first = FaultyDisk(), len(segment_files(life.folder))
+    copy = StreamCopy(life.disk, MESSAGES + SEQS_AHEAD)
+    life.fill(2 * MESSAGES, 3, segment_octets=2_000)
+    if limit == "retain":
+        assert life.ask("retain", 1, None) > first
+    else:
+        assert life.ask("truncate", 2 * MESSAGES - 1) is None
+    for part in copy.parts():
+        disk.below(STREAMS).below(folder_name(part.stream_id)).write_file(part.name, b"".join(copy.read(part)))
+    again = Life(disk)
+    assert (again.log.reports, again.log.first_offset, again.log.next_offset) == ([], 0, MESSAGES)
+    again.check()
+    assert life.folder._open == {}
+
+
+def test_as_many_segments_are_held_as_there_are_descriptors(life, monkeypatch):
+    monkeypatch.setattr("pybroker.store.tools.stream_copy.DESCRIPTORS_LEFT", descriptors.limit() - 3)
+    copy = StreamCopy(life.disk, 1 << 40)
+    assert len(life.folder._open) == 3
+    copy.close()
+    assert life.folder._open == {}
+    life.disk.fail_next("open", errno.EMFILE)
+    copy = StreamCopy(life.disk, 1 << 40)
+    assert len(list(copy.parts())) > len(segment_files(life.folder))
 
 
 def test_a_stream_that_goes_while_it_is_copied_is_left_out(life):
