@@ -10,6 +10,7 @@ beside each other, and to look for those of each queue alone would read all of t
 from bisect import bisect_right
 from collections import deque
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from pybroker.seq_ranges import SeqRanges
@@ -115,10 +116,15 @@ class Reader:
             together.append(asked)
             wanted.append(located)
         job = partial(read_together, self._disk, self._log_id, wanted, steady_ms)
-        self._files.submit(job, partial(self._read, together))
-        self._is_reading = True
-        for _ in together:
-            self._asked.popleft()
+        before = self._asked
+        try:
+            self._asked = deque(islice(before, len(together), None))
+            self._is_reading = True
+            # Comes last: nobody may be answered twice.
+            self._files.submit(job, partial(self._read, together))
+        except BaseException:
+            self._asked, self._is_reading = before, False
+            raise
 
     def _read(self, together: list[_Asked], result: Any) -> None:
         # A queue waits for `done`: until it is called, keep the request as one to be tried again, whatever goes wrong.
