@@ -263,7 +263,7 @@ def test_a_segment_that_is_removed_is_read_to_the_end_of_its_chunk(world, peer, 
     assert not peer.session.close_now
 
 
-def test_a_chunk_whose_segment_is_gone_ends_the_connection(world, peer, files):
+def test_a_reader_whose_segment_is_missing_goes_on_behind_it(world, peer, files):
     peer.subscribe()
     files.reader.step()
     world.broker.streams.shared_reads.clear()
@@ -273,7 +273,34 @@ def test_a_chunk_whose_segment_is_gone_ends_the_connection(world, peer, files):
         folder.unlink(name)
     world.run()
     files.run()
-    assert peer.session.close_now
+    peer.publish(b"z", first_id=33)
+    assert [chunk.bodies for chunk in peer.chunks()] == [[b"z"]]
+    assert not peer.session.close_now
+
+
+def test_a_reader_whose_segment_was_removed_goes_on_with_the_oldest_that_is_left(world, peer, files):
+    peer.subscribe()
+    files.reader.step()
+    world.broker.streams.shared_reads.clear()
+    removed = []
+    files.stream.files.retain(None, 1 << 60, removed.append)
+    files.worker.run()
+    assert removed == [1]
+    world.run()
+    files.run()
+    peer.publish(b"z", first_id=33)
+    assert [chunk.bodies for chunk in peer.chunks()] == [[b"z"]]
+    assert not peer.session.close_now
+
+
+def test_chunks_of_segments_that_are_not_open_any_more_are_read_again(world, peer, files, monkeypatch):
+    monkeypatch.setattr("pybroker.core.stream.chunk_reader.AHEAD_OCTETS_MIN", 1)
+    peer.subscribe()
+    files.reader.step()
+    world.broker.streams.shared_reads.clear()
+    world.run()
+    files.run()
+    assert [chunk.bodies for chunk in peer.chunks()] == CHUNKS
 
 
 def test_a_peer_that_leaves_is_not_waited_for(world, peer, files):

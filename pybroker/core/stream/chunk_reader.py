@@ -34,6 +34,11 @@ class ChunkReader(Reader):
     def serve(self, credit: int, cost_max: int, now_ms: int) -> int:  # noqa: ARG002 - a chunk, whatever it costs
         """Deliver the next chunk; return what that cost; 0: none is there."""
         run, index = self._run_at()
+        if run is not None and not self.stream.streams.shared_reads.can_send(self.stream, run):
+            if self.is_reading:
+                return 0  # what is read now follows what is ahead: both are read again
+            self.ahead.clear()
+            run, index = self._run_at()
         if run is None:
             if self.next_offset is not None:
                 self.consumer.came_to(self.next_offset)

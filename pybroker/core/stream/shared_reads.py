@@ -69,9 +69,12 @@ class SharedReads:
         """Call `done` as a stream's files do, with chunks that are not to be changed; some of them may be `stored`."""
         key = stream.id, offset, stored, filters
         wanted = None if filters is None else filters.may_match
-        kept = self._kept.pop(key, None)
+        kept = self._kept.get(key)
+        if kept is not None and not all(self.can_send(stream, run) for run in kept):
+            self._drop(key)
+            kept = None
         if kept is not None:
-            self._kept[key] = kept
+            self._kept[key] = self._kept.pop(key)
             done(kept)
         elif key in self._waiting:
             self._waiting[key].append(done)
@@ -110,6 +113,10 @@ class SharedReads:
             self._drop(key)
 
     # -- segments ------------------------------------------------------------------------------------------------------
+
+    def can_send(self, stream: "Stream", run: "Run") -> bool:
+        """Tell whether a run can be sent to its end: one that stays in a segment which is not open may be gone."""
+        return not isinstance(run, StoredEntries) or (stream.id, run.segment) in self._segments
 
     def segment(self, stream: "Stream", chunk: StoredEntries) -> "OpenSegment | None":
         """Return the segment with the entries of a chunk, if it is open."""
