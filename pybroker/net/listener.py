@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.log_event import BUG, event
-from pybroker.net.transport import READ
+from pybroker.net.transport import READ, read_address
 
 if TYPE_CHECKING:
     from pybroker.net.spare_time import SpareTime
@@ -144,7 +144,7 @@ class Listener:
     def _prepare(self, sock: socket.socket, address: tuple[str, ...]) -> None:
         sock.setblocking(False)
         if not self.path:
-            if address[0] == sock.getsockname()[0]:
+            if _is_here(address[0], sock.getsockname()[0]):
                 _unpace(sock)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MS)
@@ -157,6 +157,11 @@ class Listener:
             self._timer.close()
         self._timer = self._loop.timer(REST_S)
         self._timer.start(self.start)
+
+
+def _is_here(peer: str, local: str) -> bool:
+    """Tell whether a peer with this address is on this host."""
+    return peer == local or read_address(peer)[1] or read_address(local)[1]
 
 
 def _unpace(sock: socket.socket) -> None:

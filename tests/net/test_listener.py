@@ -4,14 +4,13 @@ import errno
 import logging
 import socket
 import stat
-from pathlib import Path
 
 import gevent
 import pytest
 from gevent import get_hub
 from pamqp import commands
 
-from pybroker.net.listener import Listener, tcp_socket, unix_socket
+from pybroker.net.listener import Listener, _is_here, tcp_socket, unix_socket
 from pybroker.net.spare_time import SpareTime
 from tests.loop import until
 
@@ -154,15 +153,20 @@ def test_sockets_are_ready_for_the_loop(listen, accepted):
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0") == b"reno"
 
 
-def test_what_is_sent_to_other_hosts_is_paced_as_the_system_does_it(listen, accepted):
-    listener = listen(tcp_socket("127.0.0.1", 0))
-    usual = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_bytes().strip()
-    with socket.socket() as client:
-        client.bind(("127.0.0.2", 0))  # it need not be another one than the address it speaks to
-        client.connect(("127.0.0.1", listener.port))
-        until(lambda: accepted)
-        (sock,) = accepted
-        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0") == usual
+@pytest.mark.parametrize(
+    ("peer", "local", "here"),
+    [
+        ("127.0.0.1", "127.0.1.1", True),
+        ("10.0.0.1", "127.0.0.1", True),
+        ("::1", "::1", True),
+        ("::ffff:127.0.0.1", "::ffff:127.0.0.1", True),
+        ("10.0.0.1", "10.0.0.1", True),
+        ("10.0.0.2", "10.0.0.1", False),
+        ("fe80::1%eth0", "fe80::2%eth0", False),
+    ],
+)
+def test_other_hosts_are_paced_as_the_system_does_it(peer, local, here):
+    assert _is_here(peer, local) is here
 
 
 def test_clients_on_a_unix_socket_are_local(server, connect, tmp_path):
