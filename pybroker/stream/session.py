@@ -73,7 +73,8 @@ class StreamSession(PeerSession):
 
     def reading_resumed(self) -> None:
         """Read the peer again; answers of the meantime have not been seen, so they were not late."""
-        self.channel.renew_updates()
+        if not self.finished:
+            self.channel.renew_updates()
         super().reading_resumed()
 
     def receive(self, data: bytes) -> None:
@@ -111,6 +112,12 @@ class StreamSession(PeerSession):
     def let_go(self, why: str) -> None:
         """Give back all that the peer had."""
         self.channel.leave(why)
+
+    def peer_gone(self, reason: str) -> None:
+        """Learn that the socket is closed; then there is no channel any more."""
+        if self.id in self.broker.sessions:
+            super().peer_gone(reason)
+            del self.channel  # it points back, and nobody collects circles of objects that are old
 
     def refuse(self, octets: bytes, reason: str, at_ms: int) -> None:
         """Turn away a peer with an answer that leaves no sooner than `at_ms`; nothing else of it is kept until then."""
@@ -164,7 +171,8 @@ class StreamSession(PeerSession):
 
     def resume_deliveries(self) -> None:
         """Serve its subscriptions again."""
-        self.channel.resume_consumers()
+        if not self.finished:
+            self.channel.resume_consumers()
 
     def check_vhost(self) -> None:
         """Check that the user may be in the virtual host still. Raises NotAllowed."""

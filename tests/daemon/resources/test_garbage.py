@@ -1,12 +1,16 @@
 """Python's garbage collections are bounded, and ended connections and queues leave next to nothing for them."""
 
 import gc
+import logging
 
 import pytest
 from pamqp import frame
 
 from pybroker.daemon.resources import garbage
+from pybroker.wire.stream import commands
+from pybroker.wire.stream.codes import Code
 from tests.fakes import Basic, Channel, Confirm, Connection, Exchange, Queue, Tx, World
+from tests.stream_peer import StreamPeer
 
 
 @pytest.fixture
@@ -80,15 +84,46 @@ def busy(world, end):
     world.peers.clear()
 
 
-@pytest.mark.parametrize("end", [vanish, close, fail, refuse])
-def test_a_connection_that_ends_leaves_no_circles(end):
+def streaming(world, end):
+    """Do a bit of everything on a connection of the stream protocol, and end it in some way."""
+    peer, other = StreamPeer(world), StreamPeer(world)
+    assert peer.call(commands.CreateStream, "s", {}).code in {1, Code.STREAM_ALREADY_EXISTS}
+    peer.declare("s", reference="name")
+    peer.subscribe("s")
+    other.subscribe("s", name="group", single_active_consumer="true")
+    peer.publish(b"body", b"another", first_id=world.vhost.queues["s"].next_offset + 1)
+    world.run()
+    assert peer.chunks()
+    end(peer)
+    vanish(other)
+    world.run()
+    world.peers.clear()
+
+
+def close_streaming(peer):
+    peer.call(commands.Close, 1, "")
+    peer.disconnect()
+
+
+def refuse_frame(peer):
+    peer.send_octets(b"\0\0\0\4\0\x63\0\1")
+    peer.disconnect()
+
+
+ENDS = [(busy, end) for end in (vanish, close, fail, refuse)]
+ENDS += [(streaming, end) for end in (vanish, close_streaming, fail, refuse_frame)]
+
+
+@pytest.mark.parametrize(("do", "end"), ENDS)
+def test_a_connection_that_ends_leaves_no_circles(do, end):
     world = World()
-    busy(world, end)  # what is made once, and kept
+    logging.disable()  # pytest keeps records, and they have their sessions
+    do(world, end)  # what is made once, and kept
     gc.collect()
     gc.disable()
     try:
         for _ in range(3):
-            busy(world, end)
+            do(world, end)
         gc.set_debug(gc.DEBUG_SAVEALL)
         gc.collect()
         kinds = sorted({type(each).__name__ for each in gc.garbage})
@@ -96,4 +131,5 @@ def test_a_connection_that_ends_leaves_no_circles(end):
         gc.set_debug(0)
         gc.garbage.clear()
         gc.enable()
+        logging.disable(logging.NOTSET)
     assert [] == kinds
