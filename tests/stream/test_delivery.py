@@ -12,7 +12,8 @@ from pybroker.store.streams.stream_log import StreamLog
 from pybroker.stream.delivery import Delivery
 from pybroker.tls_facts import TlsFacts
 from pybroker.wire.stream import commands
-from pybroker.wire.stream.codes import Key
+from pybroker.wire.stream.codes import Key, OffsetType
+from pybroker.wire.stream.fields import Offset
 from tests.fakes import take
 from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk
@@ -301,6 +302,29 @@ def test_chunks_of_segments_that_are_not_open_any_more_are_read_again(world, pee
     world.run()
     files.run()
     assert [chunk.bodies for chunk in peer.chunks()] == CHUNKS
+
+
+def test_nothing_is_left_out_if_a_segment_is_closed_while_what_follows_is_read(world, peer, files, monkeypatch):
+    monkeypatch.setattr("pybroker.core.stream.chunk_reader.AHEAD_OCTETS_MIN", 250)
+    monkeypatch.setattr("pybroker.core.stream.chunk_reader.NODE_AHEAD_OCTETS", 250)
+    more = [[b"%d" % number + bytes(700)] for number in range(9)]
+    for bodies in more:
+        peer.publish(*bodies, first_id=files.stream.next_offset + 1)
+    world.broker.streams.move(files.stream)
+    files.worker.run()
+    files.stream.pieces.forget(files.stream.files.next_offset)
+    peer.inbox.clear()
+    peer.subscribe(begin=Offset(OffsetType.OFFSET, 32), credit=4)
+    files.reader.step()
+    world.run()
+    (reader,) = files.stream.readers.values()
+    assert reader.ahead
+    assert reader.is_reading
+    world.broker.streams.shared_reads.clear()
+    peer.send(commands.Credit(1, 20))
+    world.run()
+    files.run()
+    assert [chunk.bodies for chunk in peer.chunks()] == more
 
 
 def test_a_peer_that_leaves_is_not_waited_for(world, peer, files):
