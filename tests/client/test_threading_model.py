@@ -131,14 +131,9 @@ def test_g8_a_callback_may_call_the_broker_while_its_channel_is_full(connect):
 
 def test_g7_deliveries_that_nobody_takes_stay_with_the_broker(connect):
     """Without a prefetch the reader stops at `callbacks_max`, give or take one read; nothing is lost by that."""
-    publisher = connect().channel()
-    name = publisher.queue_declare(auto_delete=True).queue
-    publisher.confirm_select()
-    for _ in range(20_000):
-        publisher.basic_publish("", name, b"x" * 1_000)
-    publisher.wait_for_confirms()
     connection = connect(callbacks_max=100)
     channel = connection.channel()
+    name = channel.queue_declare(auto_delete=True).queue
     go, done, counts = threading.Event(), threading.Event(), []
 
     def on_message(message):
@@ -147,7 +142,13 @@ def test_g7_deliveries_that_nobody_takes_stay_with_the_broker(connect):
         if len(counts) == 20_000:
             done.set()
 
+    # First of all: while a call waits for its answer the reader goes on.
     channel.basic_consume(name, on_message, no_ack=True)
+    publisher = connect().channel()
+    publisher.confirm_select()
+    for _ in range(20_000):
+        publisher.basic_publish("", name, b"x" * 1_000)
+    publisher.wait_for_confirms()
     while not connection._backpressure.paused:
         assert not done.wait(0.01)
     # The first one may have left it: it is being called.
