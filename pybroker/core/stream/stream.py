@@ -60,6 +60,7 @@ class Stream(StreamFacts):
     retains: ClassVar[bool] = True
 
     __slots__ = (
+        "__weakref__",
         "_chunks_seen",
         "_uncommitted",
         "end_offset",

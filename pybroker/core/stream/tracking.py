@@ -7,6 +7,7 @@ and a start finds what lives. Does not know what publishers and consumers do wit
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
+from weakref import ref
 
 from pybroker.core.queue.destination import Companion
 from pybroker.core.routing.publish import names_of
@@ -55,11 +56,11 @@ class StoredOffset(NamedTuple):
 class Tracking(Companion):
     """Both kinds of values are by name, the one that changed last behind the others."""
 
-    __slots__ = ("_asked", "_floor", "_held", "_position", "_stream", "_unclosed", "_values", "_waiting")
+    __slots__ = ("_asked", "_floor", "_held", "_position", "_stream_ref", "_unclosed", "_values", "_waiting")
 
     def __init__(self, stream: "Stream") -> None:
         super().__init__(stream.id)
-        self._stream = stream
+        self._stream_ref = ref(stream)  # no circle: nobody would collect that of a deleted one
         # Most streams have none of these: an empty kind has no table.
         self._values: dict[str, dict[str, Value]] = {}
         self._held: dict[str, int] | None = None  # how often each publisher is connected
@@ -69,6 +70,12 @@ class Tracking(Companion):
         self._asked: SeqRanges | None = None  # of what a start found and is being read
         self._waiting: tuple[Callable[[], None], ...] = ()
         self._floor = -1  # no consumer's offset was below this one
+
+    @property
+    def _stream(self) -> "Stream":
+        stream = self._stream_ref()
+        assert stream is not None  # it has us, so that whoever calls us has it
+        return stream
 
     # -- publishers ----------------------------------------------------------------------------------------------------
 
@@ -234,7 +241,8 @@ class Tracking(Companion):
     def _read_back(self, found: "list[tuple[Run, range]]") -> None:
         asked, self._asked = self._asked, None
         waiting, self._waiting = self._waiting, ()
-        if self._stream.deleted or asked is None:
+        stream = self._stream_ref()
+        if stream is None or stream.deleted or asked is None:
             return
         read: dict[str, dict[str, Value]] = {}
         for run, indexes in found:
@@ -255,12 +263,12 @@ class Tracking(Companion):
         kept = {seq for values in self._values.values() for _, seq in values.values()}
         # Damage may have cost a value, or its settling: the log has told of it.
         for first, count, _ in asked.without((seq, seq) for seq in sorted(kept)).ranges():
-            self._stream.log.settle_seqs(self.id, first, first + count - 1)
+            stream.log.settle_seqs(self.id, first, first + count - 1)
         for call in waiting:
             call()
 
     def __repr__(self) -> str:
-        return f"the tracking of {self._stream!r}"
+        return f"the tracking of {self._stream_ref()!r}"
 
 
 @lru_cache(1_024)

@@ -110,8 +110,35 @@ def refuse_frame(peer):
     peer.disconnect()
 
 
+def deleting(world, end):
+    """Create a stream and a super stream, use them by both protocols, delete them, and end the connection."""
+    peer, other = StreamPeer(world), world.connect()
+    peer.call(commands.CreateStream, "s", {})
+    peer.declare("s", reference="name")
+    peer.subscribe("s")
+    peer.publish(b"body", b"another")
+    peer.send(commands.StoreOffset("name", "s", 1))
+    world.run()
+    assert peer.chunks()
+    other.call(Queue.Declare(queue="t", durable=True, arguments={"x-queue-type": "stream"}))
+    other.call(Basic.Qos(prefetch_count=10))
+    other.consume("t")
+    other.publish("", "t", b"body")
+    world.run()
+    assert other.take()
+    other.call(Queue.Delete(queue="t"))
+    assert peer.call(commands.CreateSuperStream, "super", ["one", "two"], ["1", "2"], {}).code == Code.OK
+    assert peer.call(commands.DeleteSuperStream, "super").code == Code.OK
+    assert peer.call(commands.DeleteStream, "s").code == Code.OK
+    end(peer)
+    close(other)
+    world.run()
+    world.peers.clear()
+
+
 ENDS = [(busy, end) for end in (vanish, close, fail, refuse)]
 ENDS += [(streaming, end) for end in (vanish, close_streaming, fail, refuse_frame)]
+ENDS += [(deleting, close_streaming)]
 
 
 @pytest.mark.parametrize(("do", "end"), ENDS)
