@@ -7,7 +7,7 @@ Starts a daemon of its own. amqpload publishes and consumes on a plain connectio
 percentiles. A process of its own, with the lowest priority because clients have machines of their own, has N clients
 connected over TLS; in every other run it cuts them all off and has them come back as fast as the broker lets them, and
 tells how long that took. With --every they come back evenly over the run instead. With --first the broker's loop
-and amqpload go before all else on the machine, as far as niceness can (root only): what others do there matters less.
+and amqpload go before all else on the machine, as tasks of real time (root only): what others do there matters less.
 With --elsewhere a third kind of run has the same storm at another daemon, whose work is none of the measured broker's:
 what it costs all the same is the machine's part. With --pinned the first core is the loop's alone, or the broker's with
 its threads, and all else is on the others, as on a server with cores enough.
@@ -163,9 +163,12 @@ def measure(broker, options, place):
 
 
 def go_first(pid):
-    """Have a process's first thread run before others, those of its own process included."""
-    os.setpriority(os.PRIO_PROCESS, pid, -20)
-    Path(f"/proc/{pid}/autogroup").write_text("-20")
+    """Have a process's first thread run before others, those of its own process included.
+
+    Niceness is not enough: on Linux 6.6 and later whoever wakes waits for up to some milliseconds until the slice of the
+    one that runs is over.
+    """
+    os.sched_setscheduler(pid, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
 def pin(pid, what, cores):
