@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pybroker.tls_facts import TlsFacts
 
 # The time of a turn that one peer's input may take; a message to a thousand queues is a millisecond, and a chunk has
@@ -46,6 +48,10 @@ class Turn:
     def wake(self) -> None:
         """Ask for one call at the end of this loop turn."""
         self.woken = True
+
+    def when_spare(self, step: "Callable[[], object]") -> None:
+        """Have something done that nobody waits for: behind the others' work, and in tests at once."""
+        step()
 
     def serve_next(self, task: Any) -> None:
         """Have a task that has done its share of this turn served in the next one."""

@@ -135,7 +135,7 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
             session.fail(error)
         position = stop + 1
         session.work += METHOD_WORK
-        if not session.readable or (session.work > WORK_MAX and session.spent()):
+        if not session.readable or (session.work > WORK_MAX and session.spent()) or session.in_handshake:
             session.input_pending = position < end or bool(session.events)
     return position
 

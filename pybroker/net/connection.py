@@ -26,7 +26,7 @@ class Connection:
     after `close` the transport is None.
     """
 
-    __slots__ = ("_is_writable", "_pending", "_server", "_transport", "held", "newcomer", "session")
+    __slots__ = ("_is_writable", "_pending", "_server", "_transport", "held", "newcomer", "session", "stepwise")
 
     def __init__(self, server: "Server", transport: "Transport", session: "Session", kind: str) -> None:
         self._server = server
@@ -34,6 +34,7 @@ class Connection:
         self.session = session
         self.newcomer = kind  # of its door, until its handshake is over
         self.held = False  # the turn has us in a line, and starts the reader again
+        self.stepwise = True  # read and answered in steps of spare time, until the handshake's last answer is sent
         self._pending: Sequence[Any] = ()
         self._is_writable = False  # what is pending can be sent in the next turn
         session.link = self
@@ -46,7 +47,7 @@ class Connection:
             return
         if not self.session.readable:
             transport.stop_reading()
-        elif self.newcomer:
+        elif self.stepwise:
             self._wait(self._read_newcomer)
         elif self._read(transport):
             turn = self._server.turn
@@ -93,7 +94,12 @@ class Connection:
 
     def _peer_left(self, reason: str) -> None:
         assert self._transport is not None
-        self._wait(partial(self.close, reason))
+        self._wait(partial(self._leave, reason))
+
+    def _leave(self, reason: str) -> None:
+        """Forget a peer that has left, and close the socket when there is time for that, too."""
+        if self._transport is not None:
+            self._server.turn.spare.do_later(self._let_go(reason).close)
 
     def _receive(self, data: bytes) -> None:
         session, turn = self.session, self._server.turn
@@ -157,7 +163,7 @@ class Connection:
         if transport is None or self.held or not self.session.readable:
             return
         if self.session.input_pending or transport.buffered:
-            if self.newcomer:
+            if self.stepwise:
                 self._wait(self.resume)
                 return
             self.held = True
@@ -165,6 +171,11 @@ class Connection:
             self._server.turn.later(self)
         elif not transport.reading:
             transport.start_reading(self._on_readable)
+
+    def flush_step(self) -> None:
+        """Send what a newcomer's session has, now that there is time for it."""
+        self.stepwise = bool(self.newcomer)
+        self.flush()
 
     def flush(self) -> None:
         """Send what the session has; close the socket when that was its last word."""

@@ -201,6 +201,10 @@ class LoopCycle(Turn):
         self.reading = False
         self.run()
 
+    def when_spare(self, step: "Callable[[], object]") -> None:
+        """Have something done in spare time, in the order of the calls."""
+        self.spare.do_later(step)
+
     def serve_next(self, task: Any) -> None:
         """Have a task served when the sockets have had their turn, and not by each call of `run` before that."""
         self._again.append(task)
@@ -253,7 +257,10 @@ class LoopCycle(Turn):
                 link = session.link
                 if link is not None:
                     try:
-                        link.flush()
+                        if link.stepwise:
+                            self.spare.do_later(link.flush_step)
+                        else:
+                            link.flush()
                     except Exception:
                         # A bug of ours. Part of its output is lost, so it is over; the others have something to say.
                         log.exception("internal error in sending", extra=event(BUG))

@@ -3,7 +3,7 @@
 A thousand clients that come back at once are a second of the loop's work, another one of the threads', and one of their
 own; a few operators who look at a thousand messages each are as much. Connections that stand must not wait for it. So
 each step (a socket to accept, a flight of a handshake, a login, the end of a connection, some messages of a command)
-stands in a line. If nobody else is served, one follows the other. Else the line gets a part of what the others leave,
+stands in a line. If nobody else is served, one follows the other. Else the line gets half of what the others leave,
 so that a storm is spread over some seconds, and a tenth of the time in any case: all commands together, not each. Does
 not know what the steps are.
 """
@@ -21,16 +21,17 @@ from pybroker.log_event import BUG, event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Taken at a time: an event that comes meanwhile waits no longer, but for a long step. A command's step lasts as long.
+# Taken at a time where nobody else is served, or they leave nothing; else one step, since an event that comes meanwhile
+# waits for it. A command's step lasts as long, others' mostly less.
 CHUNK_NS: Final = 100_000
 # The budget is made anew so often, beside others, and is this part of the time that they leave.
 PERIOD_S: Final = 0.001
-PART: Final = 4
+PART: Final = 2
 # It is at least so much of a period: a hundred newcomers a second or more.
 LEAST_NS: Final = 100_000
 UNBOUNDED_NS: Final = 1 << 62
 # Steps of those that are in, for one that lets another one in. A newcomer needs about as many.
-STEPS_PER_ENTRY: Final = 6
+STEPS_PER_ENTRY: Final = 10
 
 log = logging.getLogger("pybroker")
 
@@ -38,8 +39,8 @@ log = logging.getLogger("pybroker")
 class SpareTime:
     """Three lines: of steps, of entries, which let newcomers in and make more steps, and of greenlets that pause.
 
-    Newcomers and greenlets take turns, each greenlet for one step. `around` is called with a function that takes some
-    steps, and ends a turn behind it; `serves` tells whether others are served.
+    Newcomers and greenlets take turns, each greenlet for one step. `around` is called with a function that takes one
+    or some, and ends a turn behind it; `serves` tells whether others are served.
     """
 
     __slots__ = (
@@ -117,24 +118,33 @@ class SpareTime:
 
     def _on_idle(self) -> None:
         """Go on: the loop found no event."""
-        self._around(self._take_some)
+        self._around(self._take_one if self._budget_ns < UNBOUNDED_NS else self._take_some)
 
     def _on_timer(self) -> None:
         """Go on even if the loop is never idle, and begin another period."""
         now_ns = perf_counter_ns()
+        is_starved = not self._used_ns
         others_ns = thread_time_ns() - self._cpu_ns - self._used_ns
         left_ns = now_ns - self._began_ns - others_ns
         self._begin(now_ns, max(LEAST_NS, left_ns // PART))
         if not self._idle.active:
             self._idle.start(self._on_idle)
-        self._around(self._take_some)
+        if is_starved:
+            self._around(self._take_some)
 
     def _take_some(self) -> None:
+        self._take(CHUNK_NS)
+
+    def _take_one(self) -> None:
+        self._take(0)
+
+    def _take(self, least_ns: int) -> None:
+        """Take steps until they have lasted so long; one at least."""
         began_ns, took_ns = perf_counter_ns(), 0
         while self:
             self._next()
             took_ns = perf_counter_ns() - began_ns
-            if took_ns >= CHUNK_NS:
+            if took_ns >= least_ns:
                 break
         self._used_ns += took_ns
         if not self:

@@ -178,7 +178,7 @@ def open_vhost(session: "StreamSession", command: commands.Open) -> None:
     host, port = advertised(session)
     content = pairs_octets({"advertised_host": host, "advertised_port": str(port)})
     session.send(response(command.key, command.correlation_id, Code.OK, content))
-    session.tell_opened()
+    session.opened()
 
 
 def close(session: "StreamSession", command: commands.Close) -> None:

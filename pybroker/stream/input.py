@@ -91,7 +91,7 @@ def _receive(session: "StreamSession", buffer: bytes) -> int:
                 break
             position = found.stop
         session.work += FRAME_WORK
-        if not session.readable or (session.work > WORK_MAX and session.spent()):
+        if not session.readable or (session.work > WORK_MAX and session.spent()) or session.in_handshake:
             session.input_pending = position < end
             break
     return position

@@ -47,6 +47,16 @@ def test_a_wrong_header_is_answered_at_its_first_wrong_octet(world, octets):
     assert ([PROTOCOL_HEADER], True) == (peer.take(0), peer.session.finished)
 
 
+def test_a_handshake_that_comes_at_once_is_read_frame_by_frame(world):
+    peer = world.peer()
+    peer.send_octets(STATES["opening"])
+    seen = [str(peer.session.state)]
+    while peer.session.input_pending:
+        peer.session.receive(b"")
+        seen.append(str(peer.session.state))
+    assert seen == ["tuning", "opening"]
+
+
 def test_half_a_header_waits_for_the_other_half(world):
     peer = world.peer()
     for octet in PROTOCOL_HEADER[:-1]:

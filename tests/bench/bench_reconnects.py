@@ -165,7 +165,7 @@ def measure(broker, options, place):
 def go_first(pid):
     """Have a process's first thread run before others, those of its own process included.
 
-    Niceness is not enough: on Linux 6.6 and later whoever wakes waits for up to some milliseconds until the slice of the
+    Niceness is not enough: on Linux 6.6 and later a thread that wakes may wait some milliseconds until the slice of the
     one that runs is over.
     """
     os.sched_setscheduler(pid, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))

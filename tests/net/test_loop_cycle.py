@@ -167,6 +167,7 @@ class Large:
     """A session that has a part for every flush."""
 
     link = None
+    stepwise = False
 
     def __init__(self, turn, sent):
         self.turn, self.sent, self.link = turn, sent, self
@@ -249,15 +250,18 @@ def test_connections_that_vanish_at_once_are_closed_when_there_is_time(connect, 
     assert not server.broker.sessions
 
 
-def test_newcomers_are_read_when_there_is_time(connect, server, monkeypatch):
+def test_newcomers_are_read_and_answered_when_there_is_time(connect, server, monkeypatch):
     steps = []
     monkeypatch.setattr(type(server.turn.spare), "do_later", lambda _, step: steps.append(step))
     client = connect()
     client.sock.sendall(b"AMQP\0\0\x09\x01")
     until(lambda: steps)
     gevent.sleep(0.02)
-    [step] = steps  # and its event comes no more
-    server.turn._in_turn(step)
+    [read] = steps  # and its event comes no more
+    server.turn._in_turn(read)
+    gevent.sleep(0.02)
+    [_, answer] = steps
+    server.turn._in_turn(answer)
     assert isinstance(client.receive(), commands.Connection.Start)
 
 

@@ -87,6 +87,28 @@ def test_beside_others_each_period_has_its_budget(spare, others, monkeypatch):
     assert len(budgets) >= 10
 
 
+def test_beside_others_the_loop_looks_for_events_after_each_step(spare, others, turns, monkeypatch):
+    monkeypatch.setattr(spare_time, "CHUNK_NS", 1 << 62)
+    monkeypatch.setattr(spare_time, "LEAST_NS", 1 << 61)
+    monkeypatch.setattr(SpareTime, "_on_timer", lambda _: None)
+    others.append(1)
+    for _ in range(10):
+        spare.do_later(lambda: None)
+    until(lambda: not spare)
+    assert len(turns) == 10
+
+
+def test_beside_others_that_leave_nothing_some_are_taken_in_each_period(spare, others, turns, monkeypatch, busy):
+    monkeypatch.setattr(spare_time, "CHUNK_NS", 1 << 62)
+    others.append(1)
+    busy()
+    gevent.sleep(0.01)
+    for _ in range(10):
+        spare.do_later(lambda: None)
+    until(lambda: not spare)
+    assert len(turns) == 1
+
+
 def test_it_waits_for_a_loop_that_has_something_else_to_do_but_not_for_ever(spare, turns, monkeypatch, busy):
     monkeypatch.setattr(spare_time, "CHUNK_NS", 0)
     busy()

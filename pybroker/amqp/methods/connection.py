@@ -154,7 +154,7 @@ def connection_open(session: "AmqpSession", method: commands.Connection.Open) ->
     maximum = session.frame_octets_max - EMPTY_FRAME_OCTETS if session.frame_octets_max else MESSAGE_OCTETS_CEILING
     session.scan_octets_max = min(maximum, session.broker.settings.message_octets_max)
     session.send_method(0, make_method(commands.Connection.OpenOk))
-    session.tell_opened()
+    session.opened()
 
 
 def connection_close(session: "AmqpSession", _method: commands.Connection.Close) -> None:

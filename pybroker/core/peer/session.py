@@ -76,6 +76,7 @@ class PeerSession(SessionState):
         "state",
         "unsent_octets",
         "until_ms",
+        "untold",
         "work",
     )
 
@@ -101,6 +102,7 @@ class PeerSession(SessionState):
         self.outbox: list[Any] = []  # octets, and what a door makes into octets when they are sent
         self.queued_octets = 0
         self.unsent_octets = 0
+        self.untold = False  # that it is open
         self.reply_octets = 0
         self.work = 0  # units of some microseconds since somebody last looked at the clock
         self.until_ms = 0
@@ -158,8 +160,16 @@ class PeerSession(SessionState):
         check_vhost(user, vhost_name)
         self.enter(broker.vhosts[vhost_name])
 
-    def tell_opened(self) -> None:
-        """Tell the log, and whoever follows events, that the connection is open."""
+    def opened(self) -> None:
+        """Have it told that the connection is open, before its end in any case."""
+        self.untold = True
+        self.turn.when_spare(self._tell_opened)
+
+    def _tell_opened(self) -> None:
+        """Tell the log, and whoever follows events, that the connection is open; once."""
+        if not self.untold:
+            return
+        self.untold = False
         assert self.user is not None
         assert self.vhost is not None
         log.info(
@@ -228,6 +238,7 @@ class PeerSession(SessionState):
         """Learn that the socket is closed."""
         if self.broker.sessions.pop(self.id, None) is None:
             return
+        self._tell_opened()
         self._log_end(reason)
         self.let_go(self.reason or reason)
         self.broker.totals.churn.count("connections_closed")

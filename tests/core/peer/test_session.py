@@ -1,5 +1,6 @@
 """The part of a session that is the same for every protocol: what it is known by, and its end."""
 
+import logging
 from types import SimpleNamespace
 
 from pamqp import frame
@@ -21,6 +22,19 @@ def test_the_broker_knows_it_from_the_first_octet_to_the_last(world):
     assert {peer.session.id: peer.session} == world.broker.sessions
     peer.disconnect()
     assert {} == world.broker.sessions
+
+
+def test_that_it_is_open_is_told_in_spare_time_but_before_its_end(world, caplog, monkeypatch):
+    steps = []
+    monkeypatch.setattr(type(world.turn), "when_spare", lambda _, step: steps.append(step))
+    with caplog.at_level(logging.INFO):
+        peer = world.connect()
+        assert "authenticated" not in caplog.text
+        peer.disconnect()
+        steps.pop()()
+    told = [record.getMessage() for record in caplog.records]
+    assert ["authenticated and granted" in told[0], "closing AMQP connection" in told[1]] == [True, True]
+    assert len(told) == 2
 
 
 def test_octets_are_counted_in_and_out(world):
