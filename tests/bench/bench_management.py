@@ -161,7 +161,7 @@ def run_rounds(options, folder, stack):
         measured |= {"rabbitmq_alone": (places[-1], None), "rabbitmq_beside": (places[-1], places[-1])}
     for place in places:
         declare(place, options.queues)
-        if options.first:
+        if options.first and place.is_ours:  # RabbitMQ's threads, which spin, would leave amqpload nothing
             go_first(place.pid)
     runs = {kind: [] for kind in measured}
     for _ in range(options.rounds):
