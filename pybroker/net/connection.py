@@ -26,15 +26,15 @@ class Connection:
     after `close` the transport is None.
     """
 
-    __slots__ = ("_is_writable", "_pending", "_server", "_transport", "held", "newcomer", "session", "stepwise")
+    __slots__ = ("_is_writable", "_pending", "_server", "_transport", "held", "newcomer", "session")
 
     def __init__(self, server: "Server", transport: "Transport", session: "Session", kind: str) -> None:
         self._server = server
         self._transport: Transport | None = transport
         self.session = session
-        self.newcomer = kind  # of its door, until its handshake is over
+        # Of its door, until the last answer of its handshake is sent: it is read and answered in steps of spare time.
+        self.newcomer = kind
         self.held = False  # the turn has us in a line, and starts the reader again
-        self.stepwise = True  # read and answered in steps of spare time, until the handshake's last answer is sent
         self._pending: Sequence[Any] = ()
         self._is_writable = False  # what is pending can be sent in the next turn
         session.link = self
@@ -47,7 +47,7 @@ class Connection:
             return
         if not self.session.readable:
             transport.stop_reading()
-        elif self.stepwise:
+        elif self.newcomer:
             self._wait(self._read_newcomer)
         elif self._read(transport):
             turn = self._server.turn
@@ -109,9 +109,6 @@ class Connection:
             # A bug in us: it costs this peer its connection, and the others nothing.
             log.exception("internal error on %s", session, extra=event(BUG, session))
             session.break_off()
-        if self.newcomer and not session.in_handshake:
-            kind, self.newcomer = self.newcomer, ""
-            self._server.handshake_ended(kind)
         transport = self._transport
         if transport is None:
             return
@@ -163,7 +160,7 @@ class Connection:
         if transport is None or self.held or not self.session.readable:
             return
         if self.session.input_pending or transport.buffered:
-            if self.stepwise:
+            if self.newcomer:
                 self._wait(self.resume)
                 return
             self.held = True
@@ -174,7 +171,9 @@ class Connection:
 
     def flush_step(self) -> None:
         """Send what a newcomer's session has, now that there is time for it."""
-        self.stepwise = bool(self.newcomer)
+        if self.newcomer and not self.session.in_handshake:
+            kind, self.newcomer = self.newcomer, ""
+            self._server.handshake_ended(kind)
         self.flush()
 
     def flush(self) -> None:

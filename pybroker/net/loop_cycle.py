@@ -257,7 +257,7 @@ class LoopCycle(Turn):
                 link = session.link
                 if link is not None:
                     try:
-                        if link.stepwise:
+                        if link.newcomer:
                             self.spare.do_later(link.flush_step)
                         else:
                             link.flush()

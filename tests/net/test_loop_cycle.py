@@ -167,7 +167,7 @@ class Large:
     """A session that has a part for every flush."""
 
     link = None
-    stepwise = False
+    newcomer = ""
 
     def __init__(self, turn, sent):
         self.turn, self.sent, self.link = turn, sent, self

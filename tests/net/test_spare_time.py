@@ -46,6 +46,13 @@ def busy():
         each.close()
 
 
+def take_ten(spare):
+    """Wait until ten steps are taken."""
+    for _ in range(10):
+        spare.do_later(lambda: None)
+    until(lambda: not spare)
+
+
 def test_steps_are_taken_in_their_order(spare):
     taken = []
     for n in range(20):
@@ -64,9 +71,7 @@ def test_a_step_may_ask_for_more(spare):
 
 def test_the_loop_looks_for_events_in_between(spare, turns, monkeypatch):
     monkeypatch.setattr(spare_time, "CHUNK_NS", 0)
-    for _ in range(10):
-        spare.do_later(lambda: None)
-    until(lambda: not spare)
+    take_ten(spare)
     assert len(turns) == 10
 
 
@@ -80,9 +85,7 @@ def test_beside_others_each_period_has_its_budget(spare, others, monkeypatch):
         SpareTime, "_begin", lambda self, now, budget: (budgets.append(budget), begin(self, now, budget))
     )
     others.append(1)
-    for _ in range(10):
-        spare.do_later(lambda: None)
-    until(lambda: not spare)
+    take_ten(spare)
     assert set(budgets) == {1}
     assert len(budgets) >= 10
 
@@ -92,9 +95,7 @@ def test_beside_others_the_loop_looks_for_events_after_each_step(spare, others, 
     monkeypatch.setattr(spare_time, "LEAST_NS", 1 << 61)
     monkeypatch.setattr(SpareTime, "_on_timer", lambda _: None)
     others.append(1)
-    for _ in range(10):
-        spare.do_later(lambda: None)
-    until(lambda: not spare)
+    take_ten(spare)
     assert len(turns) == 10
 
 
@@ -103,9 +104,7 @@ def test_beside_others_that_leave_nothing_some_are_taken_in_each_period(spare, o
     others.append(1)
     busy()
     gevent.sleep(0.01)
-    for _ in range(10):
-        spare.do_later(lambda: None)
-    until(lambda: not spare)
+    take_ten(spare)
     assert len(turns) == 1
 
 
@@ -113,9 +112,7 @@ def test_it_waits_for_a_loop_that_has_something_else_to_do_but_not_for_ever(spar
     monkeypatch.setattr(spare_time, "CHUNK_NS", 0)
     busy()
     gevent.sleep(0.01)
-    for _ in range(10):
-        spare.do_later(lambda: None)
-    until(lambda: not spare)
+    take_ten(spare)
     assert len(turns) == 10
 
 
