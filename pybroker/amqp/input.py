@@ -95,6 +95,7 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
             _refuse_header(session, data)
             return end
         CONNECTION_METHODS["start"](session, None)
+        session.input_pending = end > 8
         position = 8
     message_max = session.broker.settings.message_octets_max
     session.read_octets = session.portion_octets

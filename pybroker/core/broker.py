@@ -287,16 +287,23 @@ class Broker:
         self.ensure_cluster_id(cause)
         return self.definitions.commit_position
 
-    def tick(self) -> None:
-        """Do what is due about once a second: the definitions' snapshot, heartbeats and deadlines of every session."""
-        self.definitions.tick()
-        self.logins.tick()
-        self.dead_letters.tick(self.clock.now_ms)
-        self.traces.tick()
-        self.ages.tick()
-        self.rates.tick()
-        self.streams.tick()
-        self.ticks.start(self.sessions.values())
+    def tick(self, pause: "Callable[[], object]" = lambda: None) -> None:
+        """Do what is due about once a second: the definitions' snapshot, heartbeats and deadlines of every session.
+
+        Each part lasts some ten microseconds, or a hundred if its code is in no cache; others go on in each `pause`.
+        """
+        for part in (
+            self.definitions.tick,
+            self.logins.tick,
+            lambda: self.dead_letters.tick(self.clock.now_ms),
+            self.traces.tick,
+            self.ages.tick,
+            self.rates.tick,
+            self.streams.tick,
+            lambda: self.ticks.start(self.sessions.values()),
+        ):
+            part()
+            pause()
 
     def beat(self) -> None:
         """Send the heartbeats of short intervals; between two ticks."""

@@ -6,7 +6,7 @@ output; the rest stays until it can be written. Knows octets, neither sockets no
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.log_event import BUG, event
 from pybroker.session import FileOutput
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pybroker.net.transport import Transport
     from pybroker.session import Session
 
+# A younger connection may be gone soon: while there are no others, newcomers get all the time there is.
+SETTLED_AFTER_MS: Final = 1_000
+
 log = logging.getLogger("pybroker.connection")
 
 
@@ -26,7 +29,7 @@ class Connection:
     after `close` the transport is None.
     """
 
-    __slots__ = ("_is_writable", "_pending", "_server", "_transport", "held", "newcomer", "session")
+    __slots__ = ("_is_writable", "_pending", "_server", "_settled_ms", "_transport", "held", "newcomer", "session")
 
     def __init__(self, server: "Server", transport: "Transport", session: "Session", kind: str) -> None:
         self._server = server
@@ -34,6 +37,7 @@ class Connection:
         self.session = session
         # Of its door, until the last answer of its handshake is sent: it is read and answered in steps of spare time.
         self.newcomer = kind
+        self._settled_ms = 0  # from then on newcomers must not keep it waiting
         self.held = False  # the turn has us in a line, and starts the reader again
         self._pending: Sequence[Any] = ()
         self._is_writable = False  # what is pending can be sent in the next turn
@@ -51,7 +55,8 @@ class Connection:
             self._wait(self._read_newcomer)
         elif self._read(transport):
             turn = self._server.turn
-            turn.served_ms = turn.clock.now_ms
+            if turn.clock.now_ms >= self._settled_ms:
+                turn.served_ms = turn.clock.now_ms
             turn.after_reading()
             turn.busy_poll.after_event()
 
@@ -64,33 +69,49 @@ class Connection:
 
     def _read_newcomer(self) -> None:
         self.held = False
-        if self._transport is not None and self.session.readable:
-            self._read(self._transport)
+        if self._transport is None or not self.session.readable:
+            return
+        data = self._take(self._transport)
+        if data:
+            self._wait(partial(self._heed_newcomer, data))
+        else:
+            self._listen()
+
+    def _heed_newcomer(self, data: bytes) -> None:
+        self.held = False
+        if self._transport is not None:
+            self._receive(data)
             self._listen()
 
     def _read(self, transport: "Transport") -> bool:
         """Have the session do what the peer sent, this turn's share at most; tell whether there was anything."""
-        session, turn = self.session, self._server.turn
-        turn.readers += 1
-        if turn.readers > turn.sharers:
-            turn.share(turn.readers)
-        try:
-            wanted = session.read_octets
-            data = transport.receive(min(wanted, turn.large_octets) if wanted else turn.read_octets)
-        except BlockingIOError:
-            return False
-        except OSError as error:
-            self._peer_left(f"{error.strerror or error}")
-            return False
+        data = self._take(transport)
         if not data:
-            self._peer_left("client unexpectedly closed TCP connection")
             return False
+        turn = self._server.turn
         turn.clock.refresh()
         turn.reading = True
         self._receive(data)
         if transport.buffered:
             self._listen()
         return True
+
+    def _take(self, transport: "Transport") -> bytes:
+        """Return what the peer sent, this turn's share at most: nothing if there is nothing, or it has left."""
+        wanted, turn = self.session.read_octets, self._server.turn
+        turn.readers += 1
+        if turn.readers > turn.sharers:
+            turn.share(turn.readers)
+        try:
+            data = transport.receive(min(wanted, turn.large_octets) if wanted else turn.read_octets)
+        except BlockingIOError:
+            return b""
+        except OSError as error:
+            self._peer_left(f"{error.strerror or error}")
+            return b""
+        if not data:
+            self._peer_left("client unexpectedly closed TCP connection")
+        return data
 
     def _peer_left(self, reason: str) -> None:
         assert self._transport is not None
@@ -173,6 +194,7 @@ class Connection:
         """Send what a newcomer's session has, now that there is time for it."""
         if self.newcomer and not self.session.in_handshake:
             kind, self.newcomer = self.newcomer, ""
+            self._settled_ms = self._server.turn.clock.now_ms + SETTLED_AFTER_MS
             self._server.handshake_ended(kind)
         self.flush()
 

@@ -6,6 +6,7 @@ import logging
 import socket
 import stat
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,6 +67,12 @@ class Listener:
         name = sock.getsockname()
         self.interface = path or name[0]
         self.port = 0 if path else name[1]
+        if not path:
+            # An accepted socket inherits them, one of a Unix socket nothing.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MS)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_OCTETS)
         self._sock = sock
         self._loop = loop
         self._spare = spare
@@ -112,7 +119,7 @@ class Listener:
         self._spare.let_in(self._accept)
 
     def _accept(self) -> None:
-        """Accept one; as long as there may be more, line up again."""
+        """Accept one, if there is one, to be let in when there is time for that, too."""
         self._in_line = False
         if not self._open:
             return
@@ -132,6 +139,20 @@ class Listener:
             return
         try:
             self._prepare(sock, address)
+        except OSError:
+            sock.close()  # gone before it was looked at
+            self._line_up()
+            return
+        self._in_line = True
+        self._spare.do_later(partial(self._let_in, sock))
+
+    def _let_in(self, sock: socket.socket) -> None:
+        """Have a newcomer taken in, unless we listen no more; as long as there may be another one, line up again."""
+        self._in_line = False
+        if self._sock.fileno() < 0:
+            sock.close()
+            return
+        try:
             self._accepted(sock)
         except OSError:
             sock.close()  # gone before it was looked at
@@ -143,13 +164,10 @@ class Listener:
 
     def _prepare(self, sock: socket.socket, address: tuple[str, ...]) -> None:
         sock.setblocking(False)
-        if not self.path:
-            if _is_here(address[0], sock.getsockname()[0]):
-                _unpace(sock)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MS)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_OCTETS)
+        if self.path:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_OCTETS)
+        elif _is_here(address[0], sock.getsockname()[0]):
+            _unpace(sock)
 
     def _rest(self) -> None:
         self.pause()

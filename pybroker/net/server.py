@@ -130,7 +130,8 @@ class Server:
     def handshake_ended(self, kind: str) -> None:
         """Count a connection whose handshake is over, or its preamble: another one of its kind may come in."""
         self._handshakes[kind] -= 1
-        self._open_or_close()
+        if self._paused:
+            self._open_or_close()
 
     def check_files(self) -> None:
         """Let nobody in while file descriptors are short: the log, definitions and operators need some too (E12).
@@ -176,6 +177,7 @@ class Server:
             gevent.sleep(STOP_POLL_S)
         for connection in list(self.connections):
             connection.close(text)
+        self.turn.spare.finish()
         self.draining.close()
 
 

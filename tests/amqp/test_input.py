@@ -54,7 +54,7 @@ def test_a_handshake_that_comes_at_once_is_read_frame_by_frame(world):
     while peer.session.input_pending:
         peer.session.receive(b"")
         seen.append(str(peer.session.state))
-    assert seen == ["tuning", "opening"]
+    assert seen == ["starting", "tuning", "opening"]
 
 
 def test_half_a_header_waits_for_the_other_half(world):

@@ -10,7 +10,14 @@ import pytest
 from gevent import get_hub
 from pamqp import commands
 
-from pybroker.net.listener import Listener, _is_here, tcp_socket, unix_socket
+from pybroker.net.listener import (
+    SEND_BUFFER_OCTETS,
+    USER_TIMEOUT_MS,
+    Listener,
+    _is_here,
+    tcp_socket,
+    unix_socket,
+)
 from pybroker.net.spare_time import SpareTime
 from tests.loop import until
 
@@ -142,6 +149,32 @@ def test_who_pauses_a_listener_that_rests_finds_it_paused(listen, accepted, monk
         until(lambda: accepted)
 
 
+def test_a_newcomer_who_comes_as_the_listener_closes_is_not_kept(listen, accepted):
+    listener = listen(tcp_socket("127.0.0.1", 0))
+    listener.pause()
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=60) as client:
+        listener._open = True
+        listener._accept()
+        listener.close()
+        until(lambda: not len(listener._spare))
+        assert client.recv(1) == b""
+    assert not accepted
+
+
+def test_a_listener_that_is_paused_and_started_amid_a_newcomer_lines_up_once(listen, accepted):
+    listener = listen(tcp_socket("127.0.0.1", 0))
+    listener.pause()
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=60):
+        listener._open = True
+        listener._accept()
+        listener.pause()
+        listener.start()
+        assert not listener._watcher.active
+        until(lambda: accepted)
+        until(lambda: listener._watcher.active)
+        assert len(listener._spare) == 0
+
+
 def test_sockets_are_ready_for_the_loop(listen, accepted):
     listener = listen(tcp_socket("127.0.0.1", 0))
     with socket.create_connection(("127.0.0.1", listener.port), timeout=60):
@@ -150,6 +183,11 @@ def test_sockets_are_ready_for_the_loop(listen, accepted):
         assert not sock.getblocking()
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == USER_TIMEOUT_MS
+        with socket.socket() as other:  # the system may allow less
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_OCTETS)
+            sent = other.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == sent
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0") == b"reno"
 
 

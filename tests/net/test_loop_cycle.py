@@ -255,14 +255,22 @@ def test_newcomers_are_read_and_answered_when_there_is_time(connect, server, mon
     monkeypatch.setattr(type(server.turn.spare), "do_later", lambda _, step: steps.append(step))
     client = connect()
     client.sock.sendall(b"AMQP\0\0\x09\x01")
-    until(lambda: steps)
-    gevent.sleep(0.02)
-    [read] = steps  # and its event comes no more
-    server.turn._in_turn(read)
-    gevent.sleep(0.02)
-    [_, answer] = steps
-    server.turn._in_turn(answer)
+    for count in range(1, 5):  # let it in, read, heed, answer
+        until(lambda count=count: len(steps) >= count)
+        gevent.sleep(0.02)
+        assert len(steps) == count  # and its event comes no more
+        server.turn._in_turn(steps[-1])
     assert isinstance(client.receive(), commands.Connection.Start)
+
+
+@pytest.mark.parametrize(("age_ms", "restrains"), [(1_000, False), (0, True)])
+def test_newcomers_are_restrained_for_those_who_have_been_there_a_while(
+    connect, server, monkeypatch, age_ms, restrains
+):
+    monkeypatch.setattr("pybroker.net.connection.SETTLED_AFTER_MS", age_ms)
+    client = connect().open()
+    client.call(Queue.Declare(queue="q"))
+    assert server.turn._serves() is restrains
 
 
 def test_a_chunk_of_very_many_methods_leaves_the_others_their_share(connect, server):

@@ -205,3 +205,22 @@ def test_a_greenlet_that_is_killed_in_the_line_holds_up_nobody(spare, monkeypatc
 def test_a_longer_pause_lasts_and_ends_in_the_line(spare, turns):
     spare.pause(0.001)
     assert len(turns) == 1
+
+
+def test_in_the_end_all_steps_are_taken_at_once(spare, caplog):
+    done = []
+
+    def first():
+        done.append(1)
+        spare.do_later(lambda: done.append(3))
+
+    def broken():
+        raise ValueError
+
+    spare.do_later(first)
+    spare.do_later(broken)
+    spare.do_later(lambda: done.append(2))
+    spare.let_in(lambda: done.append(4))
+    spare.finish()
+    assert done == [1, 2, 3]
+    assert "internal error in spare time" in caplog.text

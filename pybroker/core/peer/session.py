@@ -4,6 +4,7 @@ A door extends it: it reads the octets, and says how a close and a heartbeat loo
 """
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.core.auth.certificate import certificate_of
@@ -76,7 +77,6 @@ class PeerSession(SessionState):
         "state",
         "unsent_octets",
         "until_ms",
-        "untold",
         "work",
     )
 
@@ -102,7 +102,6 @@ class PeerSession(SessionState):
         self.outbox: list[Any] = []  # octets, and what a door makes into octets when they are sent
         self.queued_octets = 0
         self.unsent_octets = 0
-        self.untold = False  # that it is open
         self.reply_octets = 0
         self.work = 0  # units of some microseconds since somebody last looked at the clock
         self.until_ms = 0
@@ -161,15 +160,12 @@ class PeerSession(SessionState):
         self.enter(broker.vhosts[vhost_name])
 
     def opened(self) -> None:
-        """Have it told that the connection is open, before its end in any case."""
-        self.untold = True
-        self.turn.when_spare(self._tell_opened)
+        """Count that the connection is open, tell whoever follows events, and the log when there is time for it."""
+        self.broker.totals.churn.count("connections_opened")
+        connection_events.connection_created(self)
+        self.turn.when_spare(self._log_opened)
 
-    def _tell_opened(self) -> None:
-        """Tell the log, and whoever follows events, that the connection is open; once."""
-        if not self.untold:
-            return
-        self.untold = False
+    def _log_opened(self) -> None:
         assert self.user is not None
         assert self.vhost is not None
         log.info(
@@ -180,8 +176,6 @@ class PeerSession(SessionState):
             self.vhost.name,
             extra=event("connection.opened", self),
         )
-        self.broker.totals.churn.count("connections_opened")
-        connection_events.connection_created(self)
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
@@ -238,8 +232,8 @@ class PeerSession(SessionState):
         """Learn that the socket is closed."""
         if self.broker.sessions.pop(self.id, None) is None:
             return
-        self._tell_opened()
-        self._log_end(reason)
+        # Behind the line that it is open, if that waits still.
+        self.turn.when_spare(partial(self._log_end, self.state, reason))
         self.let_go(self.reason or reason)
         self.broker.totals.churn.count("connections_closed")
         self.broker.totals.session_ended(self)
@@ -256,15 +250,16 @@ class PeerSession(SessionState):
         if self.link is not None:
             self.mark_dirty()  # somebody else knew before our own driver did (F42)
 
-    def _log_end(self, reason: str) -> None:
-        if self.state is State.HEADER and not self.recv_octets:
+    def _log_end(self, state: State, reason: str) -> None:
+        """Log why it ended, and in which state it was."""
+        if state is State.HEADER and not self.recv_octets:
             # A health check; as a warning it would fill the log with itself.
             extra = event("connection.probed", self)
             log.debug("closing %s connection %s (%s): no data received", self.kind, self.pid, self.name, extra=extra)
-        elif self.state not in ENDING:
+        elif state not in ENDING:
             extra = event("connection.lost", self)
             log.warning("closing %s connection %s (%s): %s", self.kind, self.pid, described(self), reason, extra=extra)
-        elif self.state is State.CLOSED and self.user is not None:
+        elif state is State.CLOSED and self.user is not None:
             why, extra = self.reason or reason, event("connection.closed", self)
             log.info("closing %s connection %s (%s): %s", self.kind, self.pid, described(self), why, extra=extra)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.core.resources.alarm import MEMORY
 from pybroker.core.resources.memory_usage import ELEMENT_OCTETS, QUEUE_OCTETS
 from pybroker.core.resources.resource_limits import MIB, RSS
-from pybroker.daemon.resources import garbage, rss
+from pybroker.daemon.resources import garbage
+from pybroker.daemon.resources.rss import ResidentSetReader
 from pybroker.daemon.resources.used_memory import UsedMemory
 from pybroker.daemon.resources.watch import Watch
 from pybroker.humanize import size
@@ -53,10 +54,10 @@ class Monitor(Watch):
 
     WHAT = "memory"
 
-    def __init__(self, broker: "Broker", allocator: "Allocator", read_rss: Callable[[], int] = rss.used_octets) -> None:
+    def __init__(self, broker: "Broker", allocator: "Allocator", read_rss: Callable[[], int] | None = None) -> None:
         super().__init__(broker)
         self._allocator = allocator
-        self._read_rss = read_rss
+        self._read_rss = read_rss or ResidentSetReader().octets
         self._used = UsedMemory()
         self._sums = 0
         self._summed_at_ms = -SUMS_MS

@@ -73,3 +73,22 @@ def test_without_glibc_nothing_is_done():
     allocator.tick()
     allocator.trim()
     assert allocator.free_octets() == 0
+
+
+def test_a_look_that_lasts_long_is_not_repeated_soon(monkeypatch):
+    now_s = [100.0]
+    monkeypatch.setattr("pybroker.daemon.resources.allocator.time.monotonic", lambda: now_s[0])
+    looks = []
+
+    class Slow(Libc):
+        def mallinfo2(self):
+            looks.append(now_s[0])
+            now_s[0] += 0.01
+            return self
+
+    allocator = Allocator()
+    allocator._libc = Slow()
+    for _ in range(25):
+        allocator.tick()
+        now_s[0] += 1
+    assert [round(each) for each in looks] == [100, 110, 120]

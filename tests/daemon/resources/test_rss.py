@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from pybroker.daemon.resources import rss
-from pybroker.daemon.resources.rss import ResidentSet
+from pybroker.daemon.resources.rss import ResidentSet, ResidentSetReader
 
 
 class Spare:
@@ -44,7 +44,26 @@ def test_more_spare_memory_than_there_is_lies_not_in_memory(proc):
 
 def test_without_proc_nothing_is_known(proc):
     (proc / "statm").unlink()
-    assert (rss.measure(Spare(5)), rss.used_octets(), rss.open_files()) == (ResidentSet(0, 0, 0), 0, None)
+    assert (rss.measure(Spare(5)), rss.open_files()) == (ResidentSet(0, 0, 0), None)
+
+
+def test_without_its_file_the_resident_set_is_asked_for_otherwise(proc, monkeypatch):
+    def missing(*_):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(os, "open", missing)
+    reader = ResidentSetReader()
+    assert reader.octets() == 12_500 * PAGE
+    (proc / "statm").unlink()
+    assert reader.octets() == 0
+
+
+def test_the_file_of_the_resident_set_is_closed_with_its_reader():
+    before = rss.open_files()
+    reader = ResidentSetReader()
+    assert rss.open_files() == before + 1
+    del reader
+    assert rss.open_files() == before
 
 
 def test_this_process_has_code():
@@ -53,7 +72,7 @@ def test_this_process_has_code():
 
 
 def test_what_is_used_is_the_resident_set():
-    assert 0.5 < rss.used_octets() / rss.measure(Spare(0)).total < 2
+    assert 0.5 < ResidentSetReader().octets() / rss.measure(Spare(0)).total < 2
 
 
 def test_open_files_are_counted():
