@@ -107,6 +107,8 @@ def measure(node, options):
     call_s = time.monotonic() - start_s
     latency = compare(node, options, f"-x1 -y1 -a -s16 --rate {options.rate} -z {options.secs} --warmup 1", p99_of)
     pace = compare(node, options, f"-x0 -y1 -q 500 -A 50 -u {QUEUE} --no-declare --keep --warmup 0 -z 1", pace_of)
+    if not int(node.ctl("list_queues", "-q", "--no-table-headers", "messages").stdout):
+        sys.exit("the queue ran out of messages, so its pace means nothing: give more of them, or fewer rounds")
     return {
         "messages": options.messages,
         "peek_s": peeks,

@@ -1,7 +1,6 @@
 """Queues, exchanges, bindings and virtual hosts."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -105,11 +104,6 @@ def _length(name: str) -> Callable[[_VHost], int]:
     return lambda row: row.lengths[name]
 
 
-def _idle_since(queue: "Queue") -> str | None:
-    since_ms = queue.vhost.broker.rates.idle_since_ms(queue)
-    return None if since_ms is None else datetime.fromtimestamp(since_ms / 1000, UTC).isoformat(timespec="milliseconds")
-
-
 def _stream(queue: "Queue") -> dict[str, Any] | None:
     """Return the members that only a stream has; None for other queues."""
     if not queue.retains:
@@ -137,7 +131,7 @@ QUEUES: Final = Kind(
         node=lambda q: q.vhost.broker.settings.node_name,
         owner=lambda q: None if q.owner is None else connection_details(q.owner),
         user=lambda q: q.user,
-        idle_since=_idle_since,
+        idle_since=lambda q: q.vhost.broker.rates.idle_since_ms(q),
         stream=_stream,
     ),
     partial(_get, "queues"),

@@ -72,6 +72,8 @@ def of_queue(queue: "Queue") -> int:
 
     It costs nothing like a walk over the entries, so a listing of many queues can show it.
     """
+    if not queue.messages and queue.delayed is None:
+        return QUEUE_OCTETS
     backlog = queue.backlog
     entries = sum(len(level.ready) + len(level.returned) for level in backlog.levels)
     entries += sum(len(level.segments.fresh) for level in backlog.levels if level.segments is not None)

@@ -49,6 +49,10 @@ def _held(queue: "Queue") -> int:
     return queue.messages if queue.retains else queue.backlog.messages
 
 
+def _is_unused(queue: "Queue") -> bool:
+    return queue.history is None and not queue.published
+
+
 class Rates(BackgroundTask):
     """The histories of queues, and what follows from them. `tick` is called about once a second."""
 
@@ -94,13 +98,21 @@ class Rates(BackgroundTask):
 
     def rate_in(self, queue: "Queue", window_ms: int) -> float | None:
         """Return how many messages a second came into a queue; None if it is too young to know."""
+        if _is_unused(queue):
+            return self._rate_of_unused(queue)
         change = self.change(queue, window_ms)
         return None if change is None else _rounded(1000 * change.entered / change.ms)
 
     def rate_out(self, queue: "Queue", window_ms: int) -> float | None:
         """Return how many messages a second left a queue, whatever the reason; None if it is too young to know."""
+        if _is_unused(queue):
+            return self._rate_of_unused(queue)
         change = self.change(queue, window_ms)
         return None if change is None else _rounded(1000 * max(0, change.left) / change.ms)
+
+    def _rate_of_unused(self, queue: "Queue") -> float | None:
+        """Return what the change of a queue that had no message comes to, ten times as fast: there may be thousands."""
+        return 0.0 if self._broker.clock.now_ms - queue.declared_ms >= INTERVAL_MS else None
 
     def time_to_drain_s(self, queue: "Queue") -> int | None:
         """Return in how many seconds a queue is empty if it goes on as in the last minute; None if it does not shrink.
@@ -124,9 +136,10 @@ class Rates(BackgroundTask):
         """
         if queue.retains:
             return None
-        limits, waiting = queue.limits, figures_of(queue)[2:]
+        limits = queue.limits
         if limits.length_max is None and limits.octets_max is None:
             return None
+        waiting = figures_of(queue)[2:]
         held = self._broker.dead_letters.held(queue)
         change = self.change(queue, MINUTE_MS)
         grown = (0, 0) if change is None else change[3:]

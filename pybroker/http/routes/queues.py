@@ -1,5 +1,6 @@
 """Queues."""
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.access import MANAGEMENT
@@ -58,9 +59,15 @@ def _plain(document: "Document") -> "Document":
 
     A stream has members of its own.
     """
-    for name in ("owner_pid_details", "idle_since"):
-        if document.get(name, "") is None:
-            del document[name]
+    if document.get("owner_pid_details", "") is None:
+        del document["owner_pid_details"]
+    if "idle_since" in document:
+        since_ms = document["idle_since"]
+        if since_ms is None:
+            del document["idle_since"]
+        else:
+            since = datetime.fromtimestamp(since_ms / 1000, UTC)
+            document["idle_since"] = since.isoformat(timespec="milliseconds")
     return of_type(document)
 
 

@@ -128,6 +128,18 @@ def test_a_queue_is_idle_since_its_last_change(world, peer, queue):
     assert idle_s() is None
 
 
+@pytest.mark.parametrize("window_ms", [10_000, 60_000, 600_000])
+def test_a_queue_that_is_not_used_has_the_rates_that_follow_from_its_change(world, queue, window_ms):
+    rates, seen = world.broker.rates, set()
+    for _ in range(75):
+        change = rates.change(queue, window_ms)
+        expected = None if change is None else 0.0
+        assert (rates.rate_in(queue, window_ms), rates.rate_out(queue, window_ms)) == (expected, expected)
+        seen.add(expected)
+        wait(world, 1)
+    assert seen == {None, 0.0}
+
+
 def test_a_steady_queue_has_its_rate_in_all_windows(world, peer, queue):
     for _ in range(700):
         publish(peer, 20)

@@ -1,5 +1,6 @@
 """Queues, in RabbitMQ's shape."""
 
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 import pytest
@@ -46,6 +47,7 @@ def test_one_queue(api, queues):
         "pybroker@vm",
     )
     assert "owner_pid_details" not in document
+    assert datetime.fromisoformat(document["idle_since"]).tzinfo is UTC
     (consumer,) = document["consumer_details"]
     assert (consumer["consumer_tag"], consumer["queue"]) == ("ct", {"name": "b", "vhost": "/"})
     assert consumer["channel_details"]["number"] == 1

@@ -61,7 +61,7 @@ def _head_age_ms(queue: "Queue") -> Any:
 
 def _capacity(queue: "Queue") -> float:
     # Differs from RabbitMQ: the moment of asking stands for the time before it, which nobody measures.
-    return float(any(consumer.active and consumer.credit() for consumer in queue.consumers))
+    return float(queue.consumer_count > 0 and any(each.active and each.credit() for each in queue.consumers))
 
 
 COLUMNS = (
