@@ -5,15 +5,15 @@ glibc only; elsewhere it does nothing. Does not know queues: free memory is what
 
 import ctypes
 import logging
-import time
+from time import monotonic
 from typing import Any, Final
 
 from pybroker.log_event import event
 
-# To look lasts a millisecond in a heap of some 50 MiB, a tenth of a second where a million pieces of it are free, and
-# nobody can allocate meanwhile: a look that lasts is not repeated before so many times as long are over.
-LASTING_S: Final = 0.001
-TIMES_AS_LONG: Final = 1_000
+# To look lasts up to a millisecond in a heap of some 50 MiB, a tenth of a second where a million pieces of it are free,
+# and nobody can allocate meanwhile: a look that lasts is not repeated before so many times as long are over.
+LASTING_S: Final = 0.000_2
+TIMES_AS_LONG: Final = 5_000
 # Freed memory below this is kept: the next burst wants it again.
 FREE_OCTETS_MIN: Final = 16_777_216
 
@@ -66,11 +66,11 @@ class Allocator:
 
     def tick(self) -> None:
         """Look at the heap; called about once a second."""
-        began_s = time.monotonic()
+        began_s = monotonic()
         if began_s < self._look_at_s:
             return
         free = self.free_octets()
-        took_s = time.monotonic() - began_s
+        took_s = monotonic() - began_s
         if took_s > LASTING_S:
             self._look_at_s = began_s + took_s * TIMES_AS_LONG
         if min(free, self._free_last) >= FREE_OCTETS_MIN:

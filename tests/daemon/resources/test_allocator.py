@@ -23,7 +23,7 @@ print(full - rss())
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs glibc 2.33")
-@pytest.mark.parametrize("how", ["allocator.tick(); allocator.tick()", "allocator.trim()"])
+@pytest.mark.parametrize("how", ["allocator.tick(); allocator._look_at_s = 0; allocator.tick()", "allocator.trim()"])
 def test_freed_memory_is_returned_although_a_block_above_it_is_still_in_use(how):
     done = subprocess.run([sys.executable, "-c", SCRIPT % how], capture_output=True, text=True, timeout=60, check=True)
     assert int(done.stdout) > 60_000_000
@@ -42,6 +42,13 @@ class Libc:
         self.trims += 1
 
 
+@pytest.fixture
+def _no_time(monkeypatch):
+    """Have every look last no time."""
+    monkeypatch.setattr("pybroker.daemon.resources.allocator.monotonic", lambda: 0.0)
+
+
+@pytest.mark.usefixtures("_no_time")
 def test_what_was_given_back_is_not_given_back_again_and_again():
     allocator = Allocator()
     allocator._libc = libc = Libc()
@@ -58,6 +65,7 @@ def test_what_was_given_back_is_not_given_back_again_and_again():
     assert libc.trims == 2
 
 
+@pytest.mark.usefixtures("_no_time")
 def test_what_is_free_for_a_moment_is_kept():
     allocator = Allocator()
     allocator._libc = libc = Libc()
@@ -77,13 +85,13 @@ def test_without_glibc_nothing_is_done():
 
 def test_a_look_that_lasts_long_is_not_repeated_soon(monkeypatch):
     now_s = [100.0]
-    monkeypatch.setattr("pybroker.daemon.resources.allocator.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("pybroker.daemon.resources.allocator.monotonic", lambda: now_s[0])
     looks = []
 
     class Slow(Libc):
         def mallinfo2(self):
             looks.append(now_s[0])
-            now_s[0] += 0.01
+            now_s[0] += 0.002
             return self
 
     allocator = Allocator()
