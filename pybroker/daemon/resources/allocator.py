@@ -41,7 +41,7 @@ class _Mallinfo2(ctypes.Structure):
 
 
 class Allocator:
-    """Trims when much has become free and stayed free for one tick."""
+    """Trims when much has become free and is so at the next look."""
 
     def __init__(self) -> None:
         self._libc: Any = None
