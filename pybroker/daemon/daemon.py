@@ -290,5 +290,5 @@ class Daemon:
 
     def _let_others(self) -> None:
         """Let everybody go on who would notice what lasts a tenth of a millisecond."""
-        self.server.turn.spare.pause(0)
+        self.server.turn.spare.pause(0, ahead=True)
         self.broker.clock.refresh()

@@ -87,17 +87,21 @@ class SpareTime:
         self._entries.append(entry)
         self._watch()
 
-    def pause(self, seconds: float) -> None:
+    def pause(self, seconds: float, *, ahead: bool = False) -> None:
         """Let others go on: for so many seconds; for 0, if the step of this greenlet has lasted long enough.
 
-        To be called as often as there is a place for it: it costs next to nothing. The greenlet goes on in its turn.
+        To be called as often as there is a place for it: it costs next to nothing. The greenlet goes on in its turn, or
+        `ahead` of other greenlets: commands may be many.
         """
         if seconds > 0:
             gevent.sleep(seconds)
         elif perf_counter_ns() < self._until_ns:
             return
         waiter: Waiter[None] = Waiter()
-        self._paused.append(waiter)
+        if ahead:
+            self._paused.appendleft(waiter)
+        else:
+            self._paused.append(waiter)
         self._watch()
         waiter.get()
 

@@ -224,3 +224,23 @@ def test_in_the_end_all_steps_are_taken_at_once(spare, caplog):
     spare.finish()
     assert done == [1, 2, 3]
     assert "internal error in spare time" in caplog.text
+
+
+def test_a_greenlet_may_go_on_ahead_of_others(spare, others):
+    others.append("served")
+    order = []
+
+    def command(name):
+        spare.pause(0)
+        order.append(name)
+
+    def tick():
+        spare.pause(0, ahead=True)
+        order.append("tick")
+
+    greenlets = [gevent.spawn(command, name) for name in range(5)]
+    gevent.sleep(0)
+    greenlets.append(gevent.spawn(tick))
+    gevent.joinall(greenlets, timeout=60)
+    assert order.index("tick") <= 1
+    assert [each for each in order if each != "tick"] == [0, 1, 2, 3, 4]

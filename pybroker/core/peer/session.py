@@ -65,6 +65,7 @@ class PeerSession(SessionState):
         "host",
         "last_recv_ms",
         "last_send_ms",
+        "lost",
         "outbox",
         "peer_host",
         "peer_is_local",
@@ -103,6 +104,7 @@ class PeerSession(SessionState):
         self.queued_octets = 0
         self.unsent_octets = 0
         self.reply_octets = 0
+        self.lost = False  # cut off without a word
         self.work = 0  # units of some microseconds since somebody last looked at the clock
         self.until_ms = 0
         broker.sessions[session_id] = self
@@ -225,6 +227,7 @@ class PeerSession(SessionState):
 
     def cut_off(self, reason: str) -> None:
         """Have the socket closed at once: a peer that is silent or does not answer does not read either."""
+        self.lost = self.state not in ENDING
         self.finish(reason)
         self.close_now = True
 
@@ -256,10 +259,14 @@ class PeerSession(SessionState):
             # A health check; as a warning it would fill the log with itself.
             extra = event("connection.probed", self)
             log.debug("closing %s connection %s (%s): no data received", self.kind, self.pid, self.name, extra=extra)
-        elif state not in ENDING:
-            extra = event("connection.lost", self)
-            log.warning("closing %s connection %s (%s): %s", self.kind, self.pid, described(self), reason, extra=extra)
-        elif state is State.CLOSED and self.user is not None:
+        elif self.lost or state not in ENDING:
+            text = f"closing {self.kind} connection {self.pid} ({described(self)}): {self.reason or reason}"
+            if self.user is None:
+                # Anybody who reaches the port can cause it.
+                self.broker.warn("connection.lost", f"lost {self.peer_host}", text, self)
+            else:
+                log.warning("%s", text, extra=event("connection.lost", self))
+        elif self.user is not None:
             why, extra = self.reason or reason, event("connection.closed", self)
             log.info("closing %s connection %s (%s): %s", self.kind, self.pid, described(self), why, extra=extra)
 

@@ -3,6 +3,7 @@
 import logging
 from types import SimpleNamespace
 
+import pytest
 from pamqp import frame
 
 from tests.fakes import Basic, Queue
@@ -73,3 +74,40 @@ def test_a_health_check_that_hangs_up_without_a_word_is_no_warning(world, caplog
     stutterer.disconnect()
     said = [(record.levelname, record.getMessage().rpartition(": ")[2]) for record in caplog.records]
     assert said == [("DEBUG", "no data received"), ("WARNING", "the peer is gone")]
+
+
+def _ends(caplog):
+    return [(each.levelname, each.event.id, each.getMessage()) for each in caplog.records if "closing" in each.message]
+
+
+def test_a_silent_peer_is_logged_as_lost(world, caplog):
+    peer = world.connect(heartbeat_s=1)
+    for _ in range(4):
+        world.advance(1_000)
+    peer.session.peer_gone("closed")
+    [(level, event_id, text)] = _ends(caplog)
+    assert (level, event_id) == ("WARNING", "connection.lost")
+    assert text.endswith("user: 'guest'): missed heartbeats from client, timeout: 1s")
+
+
+@pytest.mark.parametrize("octets", [b"", b"AMQP", b"AMQP\0\0\x09\x01"])
+def test_a_handshake_that_takes_too_long_is_logged_once_a_minute_for_each_address(world, caplog, octets):
+    for _ in range(3):
+        peer = world.peer()
+        peer.send_octets(octets)
+        world.advance(11_000)
+        peer.session.tick()
+        peer.session.peer_gone("closed")
+    [(level, event_id, text)] = _ends(caplog)
+    assert (level, event_id) == ("WARNING", "connection.lost")
+    assert text.endswith("handshake_timeout")
+
+
+def test_a_peer_that_does_not_answer_the_close_has_its_line(world, caplog):
+    peer = world.connect()
+    with caplog.at_level(logging.INFO):
+        peer.session.close(320, "CONNECTION_FORCED - broker forced connection closure")
+        peer.session.peer_gone("the node stops")
+    [(level, event_id, text)] = _ends(caplog)
+    assert (level, event_id) == ("INFO", "connection.closed")
+    assert "the node stops" in text or "CONNECTION_FORCED" in text
