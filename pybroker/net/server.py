@@ -152,6 +152,9 @@ class Server:
         paused = {kind for kind, count in self._handshakes.items() if count >= most}
         if paused == self._paused:
             return
+        for kind in paused - self._paused if most else ():
+            text = f"{most} {kind} connections are in their handshake: others wait until one of these is over"
+            self.broker.warn("listener.full", f"full {kind}", text)
         self._paused = paused
         for listener in self.broker.listeners:
             if listener.kind in paused:

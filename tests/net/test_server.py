@@ -38,13 +38,15 @@ def test_connections_are_counted_and_forgotten(server, connect):
     until(lambda: len(server.connections) == 2)
 
 
-def test_too_many_handshakes_leave_newcomers_waiting(server, connect, monkeypatch):
+def test_too_many_handshakes_leave_newcomers_waiting(server, connect, monkeypatch, caplog):
     monkeypatch.setattr("pybroker.net.server.HANDSHAKES_MAX", 3)
     knocking = [connect() for _ in range(3)]
     until(lambda: len(server.connections) == 3)
     late = connect()
     gevent.sleep(0.05)
     assert len(server.connections) == 3
+    assert [each.event.id for each in caplog.records] == ["listener.full"]
+    assert "3 amqp connections are in their handshake" in caplog.text
     knocking[0].close()
     until(lambda: len(server.connections) == 3 and server._handshakes["amqp"] == 3)
     knocking[1].open()
