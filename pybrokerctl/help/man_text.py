@@ -175,12 +175,12 @@ pybrokerctl set_vm_memory_high_watermark 0.6
 pybrokerctl set_disk_free_limit mem_relative 1.0
 .fi
 .PP
-The memory limit applies to the resident set without the memory that the allocator can reuse.
+The memory limit applies to the resident set without what messages have freed in it since it was largest.
 .B memory_breakdown
-shows both,
+calls that \fBreusable\fP; \fBallocated_unused\fP is other memory that malloc holds free, \fBother\fP Python's.
 .B status
-all limits and how they are computed. A watermark of 0 blocks all publishers. Limits set by a command apply until the
-node stops; to keep them, set the keys of
+shows all limits and how they are computed. A watermark of 0 blocks all publishers. Limits set by a command apply
+until the node stops; to keep them, set the keys of
 .BR pybroker.conf (5).
 .PP
 .B check_alarms
