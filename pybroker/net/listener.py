@@ -137,22 +137,17 @@ class Listener:
             log.error("cannot accept a connection: %s; trying again in %s s", error.strerror, REST_S, extra=extra)  # noqa: TRY400
             self._rest()
             return
-        try:
-            self._prepare(sock, address)
-        except OSError:
-            sock.close()  # gone before it was looked at
-            self._line_up()
-            return
         self._in_line = True
-        self._spare.do_later(partial(self._let_in, sock))
+        self._spare.do_later(partial(self._let_in, sock, address))
 
-    def _let_in(self, sock: socket.socket) -> None:
+    def _let_in(self, sock: socket.socket, address: tuple[str, ...]) -> None:
         """Have a newcomer taken in, unless we listen no more; as long as there may be another one, line up again."""
         self._in_line = False
         if self._sock.fileno() < 0:
             sock.close()
             return
         try:
+            self._prepare(sock, address)
             self._accepted(sock)
         except OSError:
             sock.close()  # gone before it was looked at

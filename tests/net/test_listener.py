@@ -175,6 +175,24 @@ def test_a_listener_that_is_paused_and_started_amid_a_newcomer_lines_up_once(lis
         assert len(listener._spare) == 0
 
 
+def test_a_bug_with_one_newcomer_keeps_no_other_one_out(listen, accepted, monkeypatch, caplog):
+    listener = listen(tcp_socket("127.0.0.1", 0))
+    prepare, calls = listener._prepare, []
+
+    def broken_once(self, *given):
+        calls.append(given)
+        if len(calls) == 1:
+            raise ValueError
+        prepare(*given)
+
+    monkeypatch.setattr(Listener, "_prepare", broken_once)
+    for _ in range(2):
+        with socket.create_connection(("127.0.0.1", listener.port), timeout=60):
+            until(lambda: len(calls) == 1 or accepted)
+    until(lambda: accepted)
+    assert "internal error: a connection was refused" in caplog.text
+
+
 def test_sockets_are_ready_for_the_loop(listen, accepted):
     listener = listen(tcp_socket("127.0.0.1", 0))
     with socket.create_connection(("127.0.0.1", listener.port), timeout=60):

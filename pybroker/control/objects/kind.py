@@ -57,8 +57,6 @@ def plain(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def plain_value(value: Any) -> Any:
     """Return a value of AMQP for JSON, which has neither infinity nor NaN."""
-    if value == {}:
-        return {}  # as mostly: a mapping is found out about slowly
     if isinstance(value, Mapping):
         return {key: plain_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

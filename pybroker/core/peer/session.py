@@ -260,12 +260,13 @@ class PeerSession(SessionState):
             extra = event("connection.probed", self)
             log.debug("closing %s connection %s (%s): no data received", self.kind, self.pid, self.name, extra=extra)
         elif self.lost or state not in ENDING:
-            text = f"closing {self.kind} connection {self.pid} ({described(self)}): {self.reason or reason}"
-            if self.user is None:
-                # Anybody who reaches the port can cause it.
-                self.broker.warn("connection.lost", f"lost {self.peer_host}", text, self)
+            why, extra = self.reason or reason, event("connection.lost", self)
+            if self.user is not None:
+                log.warning("closing %s connection %s (%s): %s", self.kind, self.pid, described(self), why, extra=extra)
             else:
-                log.warning("%s", text, extra=event("connection.lost", self))
+                # Anybody who reaches the port can cause it.
+                text = f"closing {self.kind} connection {self.pid} ({described(self)}): {why}"
+                self.broker.warn("connection.lost", f"lost {self.peer_host}", text, self)
         elif self.user is not None:
             why, extra = self.reason or reason, event("connection.closed", self)
             log.info("closing %s connection %s (%s): %s", self.kind, self.pid, described(self), why, extra=extra)
