@@ -131,9 +131,9 @@ class Daemon:
             if self.config.telemetry:
                 config, data = self.config, self.folder.path
                 mirror = None if self.streams is None else self.streams.take_rows
-                self.telemetry = Telemetry(
-                    self.broker, data, config.telemetry_interval_ms, config.telemetry_retention_days, mirror
-                )
+                interval_ms, days = config.telemetry_interval_ms, config.telemetry_retention_days
+                pause = self.server.turn.spare.pause
+                self.telemetry = Telemetry(self.broker, data, interval_ms, days, pause, mirror)
             self.open_listeners()
             self._write_pid()
         except OSError as error:

@@ -10,7 +10,8 @@ from gevent.event import Event
 from pybroker.clock import Clock
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
-from pybroker.daemon.threads import NICE, ThreadWorker
+from pybroker.daemon import threads
+from pybroker.daemon.threads import NICE, REST_S, TURN_NS, ThreadWorker, in_short_turns
 from pybroker.net.loop_cycle import LoopCycle
 
 
@@ -72,3 +73,20 @@ def test_a_stop_at_once_waits_for_one_job_alone(worker):
     threading.Timer(0.1, may_end.set).start()
     worker.stop(at_once=True)
     assert seen == ["begun"]
+
+
+def test_a_thread_that_computes_rests_when_its_turn_is_over(monkeypatch):
+    now_ns, rests = [0], []
+
+    def rest(seconds):
+        rests.append((now_ns[0], seconds))
+        now_ns[0] += TURN_NS
+
+    monkeypatch.setattr(threads, "perf_counter_ns", lambda: now_ns[0])
+    monkeypatch.setattr(threads.time, "sleep", rest)
+    seen = []
+    for item in in_short_turns(range(6)):
+        seen.append(item)
+        now_ns[0] += TURN_NS // 2
+    assert seen == [*range(6)]
+    assert rests == [(TURN_NS, REST_S), (3 * TURN_NS, REST_S), (5 * TURN_NS, REST_S)]

@@ -17,6 +17,7 @@ from pybroker.clock import Clock
 from pybroker.core.events.audit import Entry, is_logged, line, stamp
 from pybroker.core.events.cause import Cause
 from pybroker.daemon.start_error import refused_by_system
+from pybroker.daemon.threads import in_short_turns
 from pybroker.log_event import BUG, event
 
 # Entries that wait for the thread: some ten megabytes, and seconds of the worst churn.
@@ -159,7 +160,7 @@ class AuditLog:
             self._reopen = False
             self._open_anew()
         dropped = self._dropped
-        text = "".join(map(line, entries))
+        text = "".join(map(line, in_short_turns(entries)))
         lost = self._lost + dropped - self._told
         if lost:
             text += f'{{"time":"{stamp(time.time_ns() // 1_000_000)}","event":"audit.dropped","count":{lost}}}\n'

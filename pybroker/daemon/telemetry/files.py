@@ -12,7 +12,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circ
 log = logging.getLogger("pybroker")
 
 
-def encode_rows(head: str, rows: list[Mapping[str, Any]]) -> bytes:
+def encode_rows(head: str, rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Return a line for each row, `head` in front of its members."""
     return "".join([f"{head},{_encode(row)[1:]}\n" for row in rows]).encode(errors="replace")
 

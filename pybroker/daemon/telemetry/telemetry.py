@@ -44,7 +44,7 @@ CLOCK_SET_MS: Final = 2_000
 QUEUES: Final = "queue_sample"
 CONNECTIONS: Final = "connection_sample"
 GAPS: Final = "gap"
-# Looked at in one go: a millisecond or so, and two more of the thread, which keeps the interpreter meanwhile.
+# Looked at before there is a pause in which the thread catches up.
 SLICE: Final = 200
 PAUSE_S: Final = 0.005
 
@@ -83,7 +83,10 @@ class Seen:
 
 
 class Telemetry:
-    """The recorder of the broker's figures. `interval_ms` lies between two looks at everything."""
+    """The recorder of the broker's figures. `interval_ms` lies between two looks at everything.
+
+    `pause` lets others go on for so many seconds; for 0, if this has lasted long enough.
+    """
 
     __slots__ = (
         "_alarms",
@@ -99,6 +102,7 @@ class Telemetry:
         "_looking",
         "_losses",
         "_losses_at_ms",
+        "_pause",
         "_pause_s",
         "_sampled_at_ms",
         "_seen",
@@ -113,9 +117,11 @@ class Telemetry:
         data_folder: Path,
         interval_ms: int,
         retention_days: int,
+        pause: Callable[[float], object] = gevent.sleep,
         mirror: Callable[[Job], object] | None = None,
     ) -> None:
         self._broker = broker
+        self._pause = pause
         self.interval_ms = interval_ms
         marks = broker.settings.watermarks
 
@@ -187,7 +193,7 @@ class Telemetry:
         broker.losses = None
         broker.ends.queues.remove(self._queue_deleted)
         broker.ends.sessions.remove(self._session_closed)
-        self._pause_s = 0.0
+        self._pause, self._pause_s = gevent.sleep, 0.0
         try:
             self.check()
             self.sample(is_last=True)
@@ -237,7 +243,7 @@ class Telemetry:
         for table in self._seen:
             self._write_ends(table)
             self._write_rows(table, self._ends[table].sums())
-        self._broker.ages.search(gevent.sleep)
+        self._broker.ages.search(self._pause)
         queues = [queue for vhost in self._broker.vhosts.values() for queue in vhost.queues.values()]
         self._sample(QUEUES, queues, rows.queue_activity, rows.of_queue, full=is_full)
         sessions = [each for each in self._sessions() if each.vhost is not None]
@@ -260,6 +266,7 @@ class Telemetry:
             for some in self._slices(things):
                 written, ids = [], []
                 for thing in some:
+                    self._pause(0)
                     now = found[thing.id] = activity(thing)
                     before = known.pop(thing.id, None)
                     if full or now != before:
@@ -320,7 +327,7 @@ class Telemetry:
             del things[-SLICE:]
             yield some
             if len(some) == SLICE:
-                gevent.sleep(self._pause_s)
+                self._pause(self._pause_s)
 
     def _look_at_alarms(self) -> None:
         broker = self._broker

@@ -6,12 +6,13 @@ comes late, not never. As much as may wait is bounded; any more is dropped, whic
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Final
 
 from pybroker.daemon.telemetry.files import TelemetryFiles, encode_rows
+from pybroker.daemon.threads import in_short_turns
 from pybroker.log_event import BUG, event
 
 # Rows that wait for the disk; any more are dropped and counted.
@@ -39,11 +40,18 @@ class Job:
 
     @property
     def octets(self) -> bytes:
-        """Return a line for each row. Encoded once, by the thread that asks first; the rows are let go then."""
+        """Return a line for each row. Encoded once, unless two threads ask at a time; the rows are let go then."""
+        return self._encoded(iter)
+
+    def octets_in_thread(self) -> bytes:
+        """Return the same, and let the loop go on meanwhile."""
+        return self._encoded(in_short_turns)
+
+    def _encoded(self, each: Callable[[list[Mapping[str, Any]]], Iterable[Mapping[str, Any]]]) -> bytes:
         rows = self._rows  # first: the other thread sets the octets before it lets the rows go
         octets = self._octets
         if octets is None:
-            octets = self._octets = encode_rows(self.head, rows)
+            octets = self._octets = encode_rows(self.head, each(rows))
             self._rows = []
         return octets
 
@@ -157,7 +165,7 @@ class Writer:
     def _write(self, job: Job) -> str:
         """Return what is in the way, if anything."""
         try:
-            self._files.write(job.table, job.timestamp_ms, job.octets)
+            self._files.write(job.table, job.timestamp_ms, job.octets_in_thread())
         except OSError as error:
             return error.strerror or str(error)
         except Exception:

@@ -9,13 +9,21 @@ from tests.fakes import World
 
 
 class Station:
-    """A broker and its telemetry; `rows` reads what was written, after the end."""
+    """A broker and its telemetry; `rows` reads what was written, after the end.
+
+    `meanwhile` is called whenever a look lets others go on for a while, at the end of a slice.
+    """
 
     def __init__(self, folder):
         self.folder = folder
         self.world = World()
         self.broker = self.world.broker
-        self.telemetry = Telemetry(self.broker, folder, 10_000, 7)
+        self.meanwhile = lambda: None
+        self.telemetry = Telemetry(self.broker, folder, 10_000, 7, self._pause)
+
+    def _pause(self, seconds):
+        if seconds:
+            self.meanwhile()
 
     def rows(self, table):
         self.telemetry._writer.stop()

@@ -21,7 +21,7 @@ class Streaming(Station):
         self.telemetry._writer.stop()
         self.streams = OwnStreams(self.broker)
         self.streams.open()
-        self.telemetry = Telemetry(self.broker, folder / "streaming", 10_000, 7, self.streams.take_rows)
+        self.telemetry = Telemetry(self.broker, folder / "streaming", 10_000, 7, mirror=self.streams.take_rows)
         self.folder = folder / "streaming"
 
     def told(self, name):

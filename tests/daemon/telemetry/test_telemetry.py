@@ -159,7 +159,7 @@ def test_very_many_that_are_blocked_are_looked_at_some_at_a_time(station, monkey
     monkeypatch.setattr(telemetry, "SLICE", 3)
     written = []
     peers = [station.world.connect() for _ in range(7)]
-    monkeypatch.setattr(telemetry.gevent, "sleep", lambda _: written.append(0))
+    station.meanwhile = lambda: written.append(0)
     write = Telemetry._write
     monkeypatch.setattr(Telemetry, "_write", lambda *args, **how: written.append(len(args[2])) or write(*args, **how))
     for peer in peers:
@@ -187,12 +187,12 @@ def test_queues_that_are_deleted_meanwhile_are_freed_some_at_a_time(station, mon
     station.telemetry.sample()
     alive = []
 
-    def pause(_pause_s):
+    def delete_all():
         for queue in list(vhost.queues.values()):
             vhost.delete_queue(queue)
         alive.append(sum(type(each) is Queue for each in gc.get_objects()))
 
-    monkeypatch.setattr(telemetry.gevent, "sleep", pause)
+    station.meanwhile = delete_all
     before = sum(type(each) is Queue for each in gc.get_objects())
     station.telemetry.sample()
     steps = [before, *alive]

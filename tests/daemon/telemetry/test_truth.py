@@ -44,11 +44,11 @@ def test_a_deleted_queue_has_a_last_row_even_if_a_look_is_under_way(station, mon
     station.telemetry.sample()
     vhost = station.world.vhost
 
-    def pause(_pause_s):
+    def delete_it():
         if "a" in vhost.queues:
             vhost.delete_queue(vhost.queues["a"])
 
-    monkeypatch.setattr(telemetry.gevent, "sleep", pause)
+    station.meanwhile = delete_it
     peer.publish("", "a", b"")
     station.telemetry.sample()
     station.telemetry.sample()
