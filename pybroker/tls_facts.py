@@ -1,6 +1,7 @@
 """TlsFacts: what TLS agreed on with a peer, in the words that RabbitMQ's tools show."""
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 # OpenSSL's names, of TLS 1.3 (`TLS_AES_256_GCM_SHA384`) and before (`ECDHE-RSA-AES256-GCM-SHA384`, `AES128-SHA`: there
@@ -26,10 +27,15 @@ class TlsFacts(NamedTuple):
 
 def agreed(version: str, cipher: str, certificate: bytes) -> TlsFacts:
     """Return what was agreed on, from OpenSSL's names of the version and the cipher."""
+    return TlsFacts(*_named(version, cipher), certificate)
+
+
+@lru_cache(64)  # there are few, and a thread that looks at a name keeps the interpreter meanwhile
+def _named(version: str, cipher: str) -> tuple[str, str, str, str]:
     protocol = version.lower()
     match = _CIPHER.fullmatch(cipher.replace("_", "-"))
     if match is None:
-        return TlsFacts(protocol, "", cipher.lower(), "", certificate)
+        return protocol, "", cipher.lower(), ""
     exchange = "any" if protocol == "tlsv1.3" else (match["exchange"] or "RSA").replace("-", "_").lower()
     # CHACHA20 is one word in every name, AES-256 two.
     found = match["cipher"].lower().replace("-", "")
@@ -37,4 +43,4 @@ def agreed(version: str, cipher: str, certificate: bytes) -> TlsFacts:
         found = re.sub(r"([0-9]+)", r"_\1", found)
     mode = (match["mode"] or "CBC").lower().replace("-", "").replace("ccm8", "ccm_8")
     mac = (match["mac"] or "").lower() if mode == "cbc" else "aead"
-    return TlsFacts(protocol, exchange, f"{found}_{mode}", mac, certificate)
+    return protocol, exchange, f"{found}_{mode}", mac
