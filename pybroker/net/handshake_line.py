@@ -6,7 +6,6 @@ turns. OpenSSL has 75 KiB for each handshake that has begun. With too many of th
 client gives way.
 """
 
-import sys
 from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 
 # Handed to the threads at a time: they have something to do while the loop is busy, and a stop need not wait for long.
 UNDER_WAY_MAX: Final = 64
-# While there are any, a thread gives the interpreter back to the loop after so long, not after Python's 5 ms: 1,000
-# handshakes are otherwise seen in the latency of everybody's messages.
-SWITCH_S: Final = 0.000_05
 # Begun at a time. The threads begin some hundred a second, so a client has a second or more for its answers.
 BEGUN_MAX: Final = 1_024
 
@@ -47,12 +43,11 @@ class _Task(NamedTuple):
 class HandshakeLine:
     """`workers` are threads; each gets the next job when it has the fewest. Used on the loop alone."""
 
-    __slots__ = ("_begun", "_lines", "_loads", "_usual_switch_s", "_workers", "under_way")
+    __slots__ = ("_begun", "_lines", "_loads", "_workers", "under_way")
 
     def __init__(self, workers: "Sequence[Worker]") -> None:
         self._workers = workers
         self._loads = [0] * len(workers)
-        self._usual_switch_s = sys.getswitchinterval()
         self._lines: dict[str, deque[_Task]] = {}  # by address; the first one is next
         self._begun: dict[Handshake, bool] = {}  # the oldest first; whether it waits for us
         self.under_way = 0
@@ -82,8 +77,6 @@ class HandshakeLine:
             if handshake not in self._begun:
                 self._make_room()
                 self._begun[handshake] = True
-            if not self.under_way:
-                sys.setswitchinterval(SWITCH_S)
             number = min(range(len(self._loads)), key=self._loads.__getitem__)
             self.under_way += 1
             self._loads[number] += 1
@@ -114,5 +107,3 @@ class HandshakeLine:
             done(result)
         finally:
             self._next()
-            if not self.under_way:
-                sys.setswitchinterval(self._usual_switch_s)

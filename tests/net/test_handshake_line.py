@@ -1,11 +1,10 @@
 """The line before the threads of handshakes: bounded, fair to each address, to the thread that has the least to do."""
 
 import contextlib
-import sys
 
 import pytest
 
-from pybroker.net.handshake_line import SWITCH_S, UNDER_WAY_MAX, HandshakeLine
+from pybroker.net.handshake_line import UNDER_WAY_MAX, HandshakeLine
 from pybroker.store.worker import Worker
 
 
@@ -122,19 +121,3 @@ def test_an_error_in_what_follows_stops_nobody():
         workers[0].work()
     run(workers)
     assert results == list(range(1, UNDER_WAY_MAX + 1))
-
-
-def test_the_loop_gets_the_interpreter_back_sooner_while_one_is_under_way():
-    before_s = sys.getswitchinterval()
-    sys.setswitchinterval(0.005)
-    try:
-        worker = Slow()
-        line = HandshakeLine([worker])
-        for _ in range(2):
-            line.submit(Hands(line), lambda: None, lambda _: None)
-        for expected_s in (SWITCH_S, SWITCH_S, 0.005):
-            assert sys.getswitchinterval() == pytest.approx(expected_s)
-            if worker.jobs:
-                worker.work()
-    finally:
-        sys.setswitchinterval(before_s)
