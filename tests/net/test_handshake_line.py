@@ -2,8 +2,6 @@
 
 import contextlib
 
-import pytest
-
 from pybroker.net.handshake_line import UNDER_WAY_MAX, HandshakeLine
 from pybroker.store.worker import Worker
 
