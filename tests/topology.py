@@ -9,14 +9,14 @@ import pytest
 from pybroker.core.auth.access import strip_line_ends
 from pybroker.core.broker import Broker
 from pybroker.core.events.cause import BROKER
-from pybroker.core.policy.arguments import queue_limits, queue_type_of
+from pybroker.core.policy.arguments import check_declare_arguments, queue_limits, queue_type_of
 from pybroker.core.queue.queue import Queue
 from pybroker.core.routing.exchange import Exchange
 from pybroker.core.routing.router import route
 from pybroker.core.settings import Settings
 from pybroker.core.topology.exchange_declare import bind, declare_exchange, unbind
 from pybroker.core.topology.vhost import VHost
-from pybroker.errors import AmqpError
+from pybroker.errors import AmqpError, PreconditionFailed
 from pybroker.session import Turn
 from pybroker.wire.table import Table, decode_table, encode_table
 from tests.clock import FakeClock
@@ -80,6 +80,16 @@ def reached(vhost: VHost, name: str, *keys: str, headers: Any = None) -> list[st
 
 def refusal(error: AmqpError) -> tuple[int, str]:
     return error.reply_code, error.text
+
+
+def argument_fault(arguments: Table) -> str:
+    """Return what a declaration of queue 'q' is refused with, behind the resource's name."""
+    with pytest.raises(PreconditionFailed) as error:
+        check_declare_arguments(new_vhost(), "q", arguments)
+    assert error.value.reply_code == 406
+    start, _, end = error.value.text.partition(" for queue 'q' in vhost '/'")
+    assert start.startswith("invalid arg '")
+    return start.removeprefix("invalid arg ") + end
 
 
 def refused(call, *arguments, **options):

@@ -1,6 +1,6 @@
 """How RabbitMQ's reply texts name things: resources, field types, values. Clients compare these texts.
 
-Owns the words only; `arguments.py` and `exchange_declare.py` have the checks and their order.
+Owns the words only; `argument_values.py` and `exchange_declare.py` have the checks and their order.
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from pybroker.core.auth.access import strip_line_ends
 from pybroker.core.auth.permissions import CONFIGURE
 from pybroker.core.events.cause import by_client
-from pybroker.core.policy.arguments import FILTER_SIZE, QUEUE_TYPE, SEGMENT_SIZE
+from pybroker.core.policy.argument_values import FILTER_SIZE, QUEUE_TYPE, SEGMENT_SIZE
 from pybroker.core.stream.make import STREAM
 from pybroker.core.topology.queue_declare import QueueProperties, check_queue_declare, create_queue
 from pybroker.errors import PreconditionFailed

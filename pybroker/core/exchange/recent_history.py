@@ -12,7 +12,7 @@ from pybroker.content_view import body_size
 from pybroker.core.background_task import BackgroundTask
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.exchange.fanout import FanoutExchange
-from pybroker.core.policy.arguments import INTEGERS
+from pybroker.core.policy.argument_values import INTEGERS
 from pybroker.core.reply_text import field_type, printed
 from pybroker.core.routing.exchange import Destinations, Exchange
 from pybroker.core.routing.publish import enqueue, headers_of

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from pybroker.core.policy.age import age_ms_of
-from pybroker.core.policy.arguments import EXPIRY_MS_MAX, FILTER_OCTETS, KEY_OCTETS_MAX, SEGMENT_OCTETS_MAX
+from pybroker.core.policy.argument_values import EXPIRY_MS_MAX, KEY_OCTETS_MAX
+from pybroker.core.policy.arguments import FILTER_OCTETS, SEGMENT_OCTETS_MAX
 from pybroker.core.policy.limits import OVERFLOWS
 from pybroker.core.policy.retry import DELAY_MS_MAX, RETRY_TYPES, steps_fault
 from pybroker.core.reply_text import printed_json

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from pybroker.core.policy.age import age_ms_of
-from pybroker.core.policy.arguments import OFFSETS
+from pybroker.core.policy.argument_values import OFFSETS
 from pybroker.offset_spec import OffsetSpec
 
 OFFSET_ARGUMENT: Final = "x-stream-offset"

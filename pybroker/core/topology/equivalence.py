@@ -6,7 +6,8 @@ For queues and exchanges alike (rabbit_amqqueue:assert_equivalence, rabbit_misc:
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.auth.access import resource_locked
-from pybroker.core.policy.arguments import DECLARE_ARGUMENTS, INTEGERS, QUEUE_TYPE
+from pybroker.core.policy.argument_values import INTEGERS, QUEUE_TYPE
+from pybroker.core.policy.arguments import DECLARE_ARGUMENTS
 from pybroker.core.reply_text import describe, field_type, quoted
 from pybroker.errors import PreconditionFailed
 

@@ -10,9 +10,8 @@ from pybroker.core.auth.quota import check_queue
 from pybroker.core.events import topology as topology_events
 from pybroker.core.events.cause import because
 from pybroker.core.metadata.store import save_queue
+from pybroker.core.policy.argument_values import DEAD_LETTER_EXCHANGE, QUEUE_TYPE
 from pybroker.core.policy.arguments import (
-    DEAD_LETTER_EXCHANGE,
-    QUEUE_TYPE,
     check_declare_arguments,
     check_queue_properties,
     check_stream_sizes,

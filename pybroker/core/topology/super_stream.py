@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from pybroker.core.auth.permissions import CONFIGURE, READ, WRITE, check
 from pybroker.core.auth.quota import check_queue
 from pybroker.core.exchange import EXCHANGE_TYPES
-from pybroker.core.policy.arguments import QUEUE_TYPE
+from pybroker.core.policy.argument_values import QUEUE_TYPE
 from pybroker.core.reply_text import describe
 from pybroker.core.routing.partitions import ORDER_ARGUMENT, SUPER_STREAM_ARGUMENT, partitions
 from pybroker.core.stream.make import STREAM

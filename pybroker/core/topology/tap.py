@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.core.auth.access import strip_line_ends
 from pybroker.core.auth.permissions import READ, WRITE, check, check_topic
-from pybroker.core.policy.arguments import QUEUE_TYPE
+from pybroker.core.policy.argument_values import QUEUE_TYPE
 from pybroker.core.reply_text import describe
 from pybroker.core.routing.partitions import SUPER_STREAM_ARGUMENT
 from pybroker.core.stream.make import STREAM

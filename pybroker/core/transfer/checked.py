@@ -13,14 +13,8 @@ from pybroker.core.auth.password import check_hash, password_fits
 from pybroker.core.auth.permissions import PatternError, Permission, TopicPermission
 from pybroker.core.auth.quota import QUEUES, checked_user_limits, vhost_limits
 from pybroker.core.exchange import EXCHANGE_TYPES
-from pybroker.core.policy.arguments import (
-    DEAD_LETTER_EXCHANGE,
-    QUEUE_TYPE,
-    QUEUE_TYPES,
-    check_declare_arguments,
-    check_queue_properties,
-    check_stream_sizes,
-)
+from pybroker.core.policy.argument_values import DEAD_LETTER_EXCHANGE, QUEUE_TYPE, QUEUE_TYPES
+from pybroker.core.policy.arguments import check_declare_arguments, check_queue_properties, check_stream_sizes
 from pybroker.core.routing.exchange import ALTERNATE, Exchange
 from pybroker.core.topology.exchange_declare import declare_default_exchanges
 from pybroker.core.topology.vhost import VHost

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from pybroker.core.policy.arguments import QUEUE_TYPE
+from pybroker.core.policy.argument_values import QUEUE_TYPE
 from pybroker.core.transfer.document import SECTIONS, Item, Value
 from pybroker.core.transfer.fields import canonical, is_pairs, pairs
 

@@ -6,7 +6,7 @@ Names are free and stand in a key where NAME or USER does; keys with the same na
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pybroker.core.policy.arguments import EXPIRY_MS_MAX
+from pybroker.core.policy.argument_values import EXPIRY_MS_MAX
 from pybroker.core.settings import Settings
 from pybroker.daemon.config import values
 from pybroker.daemon.config.conf_file import Assignment

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.events.cause import BROKER
 from pybroker.core.operator.publish import CHANNEL, FRAME_OCTETS, content_of
-from pybroker.core.policy.arguments import QUEUE_TYPE
+from pybroker.core.policy.argument_values import QUEUE_TYPE
 from pybroker.core.routing.publish import enqueue, names_of
 from pybroker.core.stream.make import STREAM
 from pybroker.core.stream.stream import Stream
