@@ -10,7 +10,8 @@ from pybroker.spark.pipeline.jobs import REPORTS
 from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.schemas import QUEUE_SAMPLE
 from pybroker.spark.pipeline.tables import Warehouse
-from tests.spark.pipeline.planted import BACK, CLEAN, END, MIB, ONE, SECONDS, START, TWO, Planted, at
+from tests.spark.pipeline.planted import CLEAN, END, START, Planted, at
+from tests.spark.pipeline.planted_queues import BACK, MIB, ONE, SECONDS, TWO
 
 MINUTE = timedelta(minutes=1)
 RULES = """
