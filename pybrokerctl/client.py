@@ -15,6 +15,8 @@ from pybroker.control.spec import Refused
 from pybrokerctl import exit_codes
 
 CHUNK_OCTETS: Final = 65_536
+# How long to wait when no further caller may wait for the daemon.
+AGAIN_S: Final = 0.02
 # How often something moves for who waits.
 TICK_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
@@ -89,10 +91,16 @@ class Connection:
         self._deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
 
     def _connect(self) -> None:
-        try:
-            self._wait_for(self._socket.connect, str(self.path))
-        except OSError as error:
-            raise Unreachable(self.path, error.strerror or str(error)) from error
+        while True:
+            try:
+                self._wait_for(self._socket.connect, str(self.path))
+            except BlockingIOError:
+                # The line before the daemon is full, and with a time limit the kernel does not wait for us.
+                time.sleep(AGAIN_S)
+            except OSError as error:
+                raise Unreachable(self.path, error.strerror or str(error)) from error
+            else:
+                return
 
     def _open(self) -> None:
         """Read the greeting."""

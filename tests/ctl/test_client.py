@@ -7,6 +7,7 @@ import pytest
 
 from pybroker.control import codec
 from pybroker.control.spec import Refused
+from pybrokerctl import client
 from pybrokerctl.client import Connection, Gone, TimedOut, Unreachable
 
 
@@ -158,6 +159,52 @@ def test_nobody_there_is_told_with_the_systems_reason(folder):
     with pytest.raises(Unreachable) as unreachable:
         Connection(folder / "none.sock", 1)
     assert unreachable.value.why == "No such file or directory"
+
+
+def crowd(path):
+    """Return a listener at a path, and the callers that wait for it: there is no room for another one."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen(1)
+    callers = []
+    while True:
+        callers.append(socket.socket(socket.AF_UNIX))
+        callers[-1].setblocking(False)
+        try:
+            callers[-1].connect(str(path))
+        except BlockingIOError:
+            return listener, callers
+
+
+def test_a_daemon_with_a_crowd_before_it_is_waited_for(folder, monkeypatch):
+    listener, callers = crowd(folder / "c.sock")
+    waits = []
+
+    def let_in(seconds):
+        waits.append(seconds)
+        if len(waits) < 3:
+            return
+        for caller in callers[:-1]:
+            caller.close()
+            listener.accept()[0].close()
+        threading.Thread(target=greet).start()
+
+    def greet():
+        peer, _ = listener.accept()
+        peer.sendall(codec.encode({"node": "n", "version": "1", "protocol": 1}))
+
+    monkeypatch.setattr(client.time, "sleep", let_in)
+    with Connection(folder / "c.sock", 10) as connection:
+        assert connection.node == "n"
+    assert waits == [client.AGAIN_S] * 3
+
+
+def test_a_crowd_is_waited_for_no_longer_than_the_time_limit(folder):
+    listener, callers = crowd(folder / "c.sock")
+    with pytest.raises(TimedOut):
+        Connection(folder / "c.sock", 0.05)
+    assert listener.fileno() >= 0
+    assert len(callers) > 1
 
 
 def test_a_node_that_holds_something_is_listened_to_until_we_leave():
