@@ -25,6 +25,8 @@ WAITING_MAX: Final = 20_000
 # How long the thread gathers: a write for each entry would wake it, and take the loop's turn, each time.
 GATHER_S: Final = 0.05
 WARN_S: Final = 60.0
+# With more of them the thread does not let others go on meanwhile: a loop with much to do would not let it keep up.
+CALM_MAX: Final = 500
 # Octets that are read of the file's end at a time, and at most: some forty thousand entries.
 BLOCK_OCTETS: Final = 32_768
 READ_OCTETS_MAX: Final = 16_777_216
@@ -160,7 +162,7 @@ class AuditLog:
             self._reopen = False
             self._open_anew()
         dropped = self._dropped
-        text = "".join(map(line, in_short_turns(entries)))
+        text = "".join(map(line, in_short_turns(entries) if len(entries) <= CALM_MAX else entries))
         lost = self._lost + dropped - self._told
         if lost:
             text += f'{{"time":"{stamp(time.time_ns() // 1_000_000)}","event":"audit.dropped","count":{lost}}}\n'

@@ -156,7 +156,7 @@ class OwnStreams:
             self._job = self._jobs.popleft()
             self._rows_waiting -= self._job.count
             # Mostly encoded already, by the thread that writes the files.
-            self._lines = self._job.octets.splitlines()
+            self._lines = self._job.octets().splitlines()
         assert self._job is not None
         job, some, self._lines = self._job, self._lines[:SLICE], self._lines[SLICE:]
         if self.telemetry.publish(job.table, [(job.table, line) for line in some]):

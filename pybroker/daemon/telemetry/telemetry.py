@@ -11,6 +11,7 @@ set aside for that is used up, not at all: that is a gap. The node, alarms and l
 import json
 import logging
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -44,9 +45,13 @@ CLOCK_SET_MS: Final = 2_000
 QUEUES: Final = "queue_sample"
 CONNECTIONS: Final = "connection_sample"
 GAPS: Final = "gap"
-# Looked at before there is a pause in which the thread catches up.
-SLICE: Final = 200
+# Looked at in one go, some tenth of a millisecond: nothing can end between the look at one and its row.
+SLICE: Final = 10
+# Slices before there is a pause in which the thread catches up.
+SLICES: Final = 20
 PAUSE_S: Final = 0.005
+# Rows of ends that are written at a time, and blocked connections that are looked at without a pause.
+FEW: Final = 200
 
 log = logging.getLogger("pybroker")
 
@@ -99,6 +104,7 @@ class Telemetry:
         "_has_begun",
         "_head",
         "_lag_ms",
+        "_looker",
         "_looking",
         "_losses",
         "_losses_at_ms",
@@ -122,6 +128,7 @@ class Telemetry:
     ) -> None:
         self._broker = broker
         self._pause = pause
+        self._looker: gevent.Greenlet | None = None
         self.interval_ms = interval_ms
         marks = broker.settings.watermarks
 
@@ -168,6 +175,7 @@ class Telemetry:
 
     def run(self) -> None:
         """Look for ever."""
+        self._looker = gevent.getcurrent()
         while True:
             before_s = monotonic()
             gevent.sleep(LOOK_S)
@@ -188,7 +196,9 @@ class Telemetry:
             self.sample()
 
     def stop(self) -> None:
-        """Sample once more and close the files."""
+        """Sample once more and close the files; a look that is under way ends with what it has seen."""
+        if self._looker is not None:
+            self._looker.kill()
         broker = self._broker
         broker.losses = None
         broker.ends.queues.remove(self._queue_deleted)
@@ -205,7 +215,7 @@ class Telemetry:
     def _alarms_changed(self) -> None:
         """Look at the alarms, and at the few they hold; of many `run` sees a second later: the caller must not wait."""
         self._look_at_alarms()
-        if max(len(self._broker.sessions), len(self._blocks)) < SLICE:
+        if max(len(self._broker.sessions), len(self._blocks)) < FEW:
             self._look_at_blocks()
 
     def check(self) -> None:
@@ -245,14 +255,15 @@ class Telemetry:
             self._write_rows(table, self._ends[table].sums())
         self._broker.ages.search(self._pause)
         queues = [queue for vhost in self._broker.vhosts.values() for queue in vhost.queues.values()]
-        self._sample(QUEUES, queues, rows.queue_activity, rows.of_queue, full=is_full)
+        self._sample(QUEUES, queues, attrgetter("deleted"), rows.queue_activity, rows.of_queue, full=is_full)
         sessions = [each for each in self._sessions() if each.vhost is not None]
-        self._sample(CONNECTIONS, sessions, _session_activity, rows.of_session, full=is_full)
+        self._sample(CONNECTIONS, sessions, self._has_left, _session_activity, rows.of_session, full=is_full)
 
     def _sample(
         self,
         table: str,
         things: list[Any],
+        is_gone: Callable[[Any], bool],
         activity: Callable[[Any], Any],
         describe: Callable[[Any], rows.Row],
         *,
@@ -263,10 +274,11 @@ class Telemetry:
         known, found = seen.known, seen.found
         is_whole = True
         try:
-            for some in self._slices(things):
+            for some in self._slices(things, SLICE):
                 written, ids = [], []
                 for thing in some:
-                    self._pause(0)
+                    if is_gone(thing):
+                        continue  # its final row is among the ends
                     now = found[thing.id] = activity(thing)
                     before = known.pop(thing.id, None)
                     if full or now != before:
@@ -281,7 +293,7 @@ class Telemetry:
                         del found[number]
                         if before is not None:
                             found[number] = ()  # as nothing is: its row is to be written next time
-            for gone in self._slices(list(known)):
+            for gone in self._slices(list(known), SLICE):
                 for number in gone:
                     del known[number]
         finally:
@@ -299,8 +311,8 @@ class Telemetry:
 
     def _write_ends(self, table: str) -> None:
         ends = self._ends[table].pop()
-        for i in range(0, len(ends), SLICE):
-            self._write_rows(table, ends[i : i + SLICE])
+        for i in range(0, len(ends), FEW):
+            self._write_rows(table, ends[i : i + FEW])
 
     def _queue_deleted(self, queue: "Queue", messages: int) -> None:
         self._ended(QUEUES, queue.id, rows.of_deleted_queue(queue, messages))
@@ -313,21 +325,23 @@ class Telemetry:
         ends = self._ends[table]
         if not ends.add(number, row):
             self._gaps.begin(table, self._seen[table].told_ms, OVERFLOW, 1)
-        elif len(ends) >= SLICE and not self._writer.is_short:
+        elif len(ends) >= FEW and not self._writer.is_short:
             self._write_ends(table)
 
-    def _slices(self, things: list[Any]) -> Iterator[list[Any]]:
-        """Yield them some at a time, and take them out of the list; others go on in between.
+    def _slices(self, things: list[Any], size: int) -> Iterator[list[Any]]:
+        """Yield so many of them at a time, and take them out of the list; others go on in between.
 
         Fifty thousand queues that were deleted meanwhile would be freed at once in the end: a twentieth of a second.
         """
         things.reverse()
+        slices = 0
         while things:
-            some = things[: -SLICE - 1 : -1]
-            del things[-SLICE:]
+            some = things[: -size - 1 : -1]
+            del things[-size:]
             yield some
-            if len(some) == SLICE:
-                self._pause(self._pause_s)
+            slices += 1
+            if len(some) == size:
+                self._pause(0 if slices % SLICES else self._pause_s)
 
     def _look_at_alarms(self) -> None:
         broker = self._broker
@@ -349,15 +363,18 @@ class Telemetry:
             return
         self._looking = True
         try:
-            for blocks in self._slices(list(self._blocks.values())):
+            for blocks in self._slices(list(self._blocks.values()), FEW):
                 self._write("block_event", [self._end_block(block) for block in blocks if not self._holds(block)])
-            for sessions in self._slices(self._sessions()):
+            for sessions in self._slices(self._sessions(), FEW):
                 self._write("block_event", [self._began(session) for session in sessions if self._is_new(session)])
         finally:
             self._looking = False
 
     def _holds(self, block: Block) -> bool:
-        return block.session.throttle.blocked and block.session.id in self._broker.sessions
+        return block.session.throttle.blocked and not self._has_left(block.session)
+
+    def _has_left(self, session: "AmqpSession") -> bool:
+        return session.id not in self._broker.sessions
 
     def _end_block(self, block: Block) -> rows.Row:
         """Forget a block that is over; return its row."""

@@ -6,7 +6,7 @@ comes late, not never. As much as may wait is bounded; any more is dropped, whic
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Final
@@ -19,6 +19,8 @@ from pybroker.log_event import BUG, event
 WAITING_ROWS_MAX: Final = 50_000
 # On top of these, of what is brief and matters: alarms, losses, gaps.
 BRIEF_ROWS_MAX: Final = 10_000
+# With more that wait the thread does not let others go on meanwhile: a loop with much to do would not let it keep up.
+CALM_ROWS_MAX: Final = 2_000
 # How long a stop waits for a disk that does not answer.
 STOP_S_MAX: Final = 5.0
 
@@ -38,20 +40,15 @@ class Job:
         self._rows = rows
         self._octets: bytes | None = None
 
-    @property
-    def octets(self) -> bytes:
-        """Return a line for each row. Encoded once, unless two threads ask at a time; the rows are let go then."""
-        return self._encoded(iter)
+    def octets(self, *, in_turns: bool = False) -> bytes:
+        """Return a line for each row; a thread may let the loop go on meanwhile (`in_turns`).
 
-    def octets_in_thread(self) -> bytes:
-        """Return the same, and let the loop go on meanwhile."""
-        return self._encoded(in_short_turns)
-
-    def _encoded(self, each: Callable[[list[Mapping[str, Any]]], Iterable[Mapping[str, Any]]]) -> bytes:
+        Encoded once, unless two threads ask at a time; the rows are let go then.
+        """
         rows = self._rows  # first: the other thread sets the octets before it lets the rows go
         octets = self._octets
         if octets is None:
-            octets = self._octets = encode_rows(self.head, each(rows))
+            octets = self._octets = encode_rows(self.head, in_short_turns(rows) if in_turns else rows)
             self._rows = []
         return octets
 
@@ -165,7 +162,8 @@ class Writer:
     def _write(self, job: Job) -> str:
         """Return what is in the way, if anything."""
         try:
-            self._files.write(job.table, job.timestamp_ms, job.octets_in_thread())
+            octets = job.octets(in_turns=self.rows_waiting <= CALM_ROWS_MAX)
+            self._files.write(job.table, job.timestamp_ms, octets)
         except OSError as error:
             return error.strerror or str(error)
         except Exception:

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from pybroker.core.events.audit import Entry
 from pybroker.core.events.cause import Cause
 from pybroker.daemon.log import audit_log
 from pybroker.daemon.log.audit_log import AuditLog
@@ -42,6 +43,16 @@ def test_entries_are_lines_and_are_read_from_the_last_one_back(log, path):
     record(log, "1", "2", "3")
     assert ["3", "2", "1"] == read(log)
     assert 3 == len(path.read_text().splitlines())
+
+
+@pytest.mark.parametrize(("most", "is_calm"), [(2, True), (1, False)])
+def test_with_many_entries_the_thread_does_not_rest(log, monkeypatch, most, is_calm):
+    rests = []
+    monkeypatch.setattr(audit_log, "CALM_MAX", most)
+    monkeypatch.setattr(audit_log, "in_short_turns", lambda entries: rests.append(entries) or entries)
+    log._write([Entry(0, "user.created", {"name": name}, CAUSE, {}) for name in "12"])
+    assert bool(rests) == is_calm
+    assert ["2", "1"] == read(log)
 
 
 def test_only_the_daemons_user_and_group_may_read_it(log, path):

@@ -11,7 +11,7 @@ from tests.fakes import World
 class Station:
     """A broker and its telemetry; `rows` reads what was written, after the end.
 
-    `meanwhile` is called whenever a look lets others go on for a while, at the end of a slice.
+    `meanwhile` is called whenever a look lets others go on, at the end of a slice.
     """
 
     def __init__(self, folder):
@@ -21,9 +21,8 @@ class Station:
         self.meanwhile = lambda: None
         self.telemetry = Telemetry(self.broker, folder, 10_000, 7, self._pause)
 
-    def _pause(self, seconds):
-        if seconds:
-            self.meanwhile()
+    def _pause(self, _seconds):
+        self.meanwhile()
 
     def rows(self, table):
         self.telemetry._writer.stop()

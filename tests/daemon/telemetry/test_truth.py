@@ -1,6 +1,8 @@
 """Nothing is left out: what came and went between two looks, and what there was no room to write down."""
 
+import gevent
 import pytest
+from gevent.event import Event
 from pamqp.commands import Basic
 
 from pybroker.daemon.telemetry import telemetry
@@ -54,6 +56,52 @@ def test_a_deleted_queue_has_a_last_row_even_if_a_look_is_under_way(station, mon
     station.telemetry.sample()
     told = [(row["publish_total"], row["state"], row.get("first")) for row in station.rows("queue_sample")]
     assert [each for each in told if each[1] == "deleted"] == [(1, "deleted", None)]
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_queue_that_is_deleted_before_a_look_comes_to_it_has_no_row_behind_its_last(station, monkeypatch, is_known):
+    monkeypatch.setattr(telemetry, "SLICE", 1)
+    monkeypatch.setattr(telemetry, "FEW", 1)  # last rows are written at once
+    peer, vhost = station.world.connect(), station.world.vhost
+    peer.declare("a")
+    if not is_known:
+        station.telemetry.sample()
+    peer.declare("b")
+    if is_known:
+        station.telemetry.sample()
+    peer.publish("", "b", b"")
+
+    def delete_it():
+        if "b" in vhost.queues:
+            vhost.delete_queue(vhost.queues["b"])
+
+    station.meanwhile = delete_it
+    station.telemetry.sample()
+    station.telemetry.sample()
+    told = [row for row in station.rows("queue_sample") if row["queue"] == "b"]
+    assert ["running"] * is_known + ["deleted"] == [row["state"] for row in told]
+    assert [True] + [None] * is_known == [row.get("first") for row in told]
+
+
+def test_a_stop_amid_a_look_tells_of_nothing_twice(station, monkeypatch):
+    monkeypatch.setattr(telemetry, "SLICE", 2)
+    monkeypatch.setattr(telemetry, "LOOK_S", 0.0)
+    peer, looked = station.world.connect(), Event()
+    for name in "abcde":
+        peer.declare(name)
+
+    def stay():
+        looked.set()
+        gevent.sleep(60)
+
+    station.meanwhile = stay
+    look = gevent.spawn(station.telemetry.run)
+    looked.wait(60)
+    station.meanwhile = lambda: None
+    station.telemetry.stop()
+    assert look.dead
+    told = [(row["queue"], row["first"]) for row in station.rows("queue_sample")]
+    assert told == [(name, True) for name in "abcde"]
 
 
 def test_what_consumers_and_limits_did_to_a_queue_is_counted(station):

@@ -56,6 +56,18 @@ def test_the_thread_writes_what_it_is_given_and_closes_at_a_stop(files, tmp_path
     assert (writer.rows_given, writer.rows_dropped, writer.octets) == (100, 0, path.stat().st_size)
 
 
+@pytest.mark.parametrize(("most", "is_calm"), [(2, True), (1, False)])
+def test_with_many_rows_the_thread_does_not_rest(files, tmp_path, monkeypatch, most, is_calm):
+    rests = []
+    monkeypatch.setattr(telemetry_writer, "CALM_ROWS_MAX", most)
+    monkeypatch.setattr(telemetry_writer, "in_short_turns", lambda rows: rests.append(rows) or rows)
+    writer = Writer(files)
+    writer.write("a", NEW_YEAR_MS, HEAD, [{"n": 0}, {"n": 1}])
+    writer.stop()
+    assert bool(rests) == is_calm
+    assert numbers(tmp_path, "a") == [0, 1]
+
+
 def test_the_thread_goes_on_after_a_file_that_could_not_even_be_closed(files, tmp_path, monkeypatch, caplog):
     real, failing = telemetry_files._File.close, [True]
 
