@@ -26,7 +26,7 @@ WAITING_MAX: Final = 20_000
 GATHER_S: Final = 0.05
 WARN_S: Final = 60.0
 # With more of them the thread does not let others go on meanwhile: a loop with much to do would not let it keep up.
-CALM_MAX: Final = 500
+CALM_MAX: Final = 100
 # Octets that are read of the file's end at a time, and at most: some forty thousand entries.
 BLOCK_OCTETS: Final = 32_768
 READ_OCTETS_MAX: Final = 16_777_216
