@@ -60,22 +60,13 @@ def _positive(kind: str, value: Any, arguments: "Table") -> str | None:
     return fault
 
 
-def _message_ttl(kind: str, value: Any, arguments: "Table") -> str | None:
-    fault = _non_negative(kind, value, arguments)
-    if fault is None and value > EXPIRY_MS_MAX:
-        return f"{{value_too_large,{value}}}"
-    return fault
+def _at_most(most: int, check: Check, fault: str = "value_too_large") -> Check:
+    """Return a check for an integer that passes another check, and is not too large."""
 
+    def bounded(kind: str, value: Any, arguments: "Table") -> str | None:
+        return check(kind, value, arguments) or (f"{{{fault},{value}}}" if value > most else None)
 
-def _expires(kind: str, value: Any, arguments: "Table") -> str | None:
-    return _positive(kind, value, arguments) or _message_ttl(kind, value, arguments)
-
-
-def _priority_max(kind: str, value: Any, arguments: "Table") -> str | None:
-    fault = _non_negative(kind, value, arguments)
-    if fault is None and value > PRIORITY_MAX:
-        return f"{{max_value_exceeded,{value}}}"
-    return fault
+    return bounded
 
 
 def _string(kind: str, value: Any, arguments: "Table") -> str | None:  # noqa: ARG001 - a Check
@@ -103,13 +94,6 @@ def _one_of(names: tuple[str, ...], fault: str) -> Check:
         return printed_text(fault.format(quoted(value))) if "{}" in fault else fault
 
     return check
-
-
-def _retry_delay(kind: str, value: Any, arguments: "Table") -> str | None:
-    fault = _positive(kind, value, arguments)
-    if fault is None and value > DELAY_MS_MAX:
-        return f"{{value_too_large,{value}}}"
-    return fault
 
 
 def _retry_delays(kind: str, value: Any, arguments: "Table") -> str | None:
@@ -150,10 +134,13 @@ def _stream_filter(kind: str, value: Any, arguments: "Table") -> str | None:  # 
     return next((f"{{unacceptable_type,{each}}}" for each in kinds if each != "longstr"), None)
 
 
+_period: Final = _at_most(EXPIRY_MS_MAX, _non_negative)
+_retry_delay: Final = _at_most(DELAY_MS_MAX, _positive)
+
 # In RabbitMQ's order (rabbit_amqqueue:declare_args/0).
 DECLARE_CHECKS: Final[dict[str, Check]] = {
-    "x-expires": _expires,
-    "x-message-ttl": _message_ttl,
+    "x-expires": _at_most(EXPIRY_MS_MAX, _positive),
+    "x-message-ttl": _period,
     DEAD_LETTER_EXCHANGE: _string,
     "x-dead-letter-routing-key": _dead_letter_routing_key,
     "x-dead-letter-strategy": _one_of(("at-most-once", "at-least-once"), "invalid_dlx_strategy"),
@@ -161,7 +148,7 @@ DECLARE_CHECKS: Final[dict[str, Check]] = {
     "x-max-length-bytes": _non_negative,
     "x-max-in-memory-length": _non_negative,
     "x-max-in-memory-bytes": _non_negative,
-    "x-max-priority": _priority_max,
+    "x-max-priority": _at_most(PRIORITY_MAX, _non_negative, "max_value_exceeded"),
     "x-overflow": _one_of(tuple(OVERFLOWS), "invalid_overflow"),
     "x-queue-mode": _one_of(("default", "lazy"), "unsupported queue mode '{}'"),
     "x-queue-version": _queue_version,
@@ -173,7 +160,7 @@ DECLARE_CHECKS: Final[dict[str, Check]] = {
     "x-queue-leader-locator": _one_of(
         ("client-local", "balanced", "random", "least-leaders"), "invalid_queue_locator_arg"
     ),
-    "x-consumer-timeout": _message_ttl,
+    "x-consumer-timeout": _period,
     "x-max-age": _max_age,
     SEGMENT_SIZE: _non_negative,
     "x-initial-cluster-size": _positive,
