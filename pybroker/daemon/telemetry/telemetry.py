@@ -10,21 +10,24 @@ set aside for that is used up, not at all: that is a gap. The node, alarms and l
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import gevent
 
 from pybroker.core.stats.drops import DropCounts
 from pybroker.daemon.resources.disk_monitor import free_octets
 from pybroker.daemon.telemetry import rows
+from pybroker.daemon.telemetry.blocks import Blocks
 from pybroker.daemon.telemetry.ends import Ends
 from pybroker.daemon.telemetry.files import VERSION, TelemetryFiles
 from pybroker.daemon.telemetry.gaps import DISK, FAILED, OVERFLOW, Gaps
 from pybroker.daemon.telemetry.reserve import DISK_LIMIT_TIMES, RESERVE, Reserve
+from pybroker.daemon.telemetry.slices import slices
 from pybroker.daemon.telemetry.writer import Job, Writer
 from pybroker.log_event import BUG, event
 
@@ -47,22 +50,10 @@ CONNECTIONS: Final = "connection_sample"
 GAPS: Final = "gap"
 # Looked at in one go, some tenth of a millisecond: nothing can end between the look at one and its row.
 SLICE: Final = 10
-# Slices before there is a pause in which the thread catches up.
-SLICES: Final = 20
-PAUSE_S: Final = 0.005
-# Rows of ends that are written at a time, and blocked connections that are looked at without a pause.
-FEW: Final = 200
+# Final rows that are written at a time.
+ENDS: Final = 200
 
 log = logging.getLogger("pybroker")
-
-
-class Block(NamedTuple):
-    """A connection that an alarm holds: since when (wall time), for what, and how long it was held before that."""
-
-    session: "AmqpSession"
-    reason: str
-    began_ms: int
-    held_before_ms: int
 
 
 class Seen:
@@ -105,11 +96,9 @@ class Telemetry:
         "_head",
         "_lag_ms",
         "_looker",
-        "_looking",
         "_losses",
         "_losses_at_ms",
         "_pause",
-        "_pause_s",
         "_sampled_at_ms",
         "_seen",
         "_seq",
@@ -150,13 +139,11 @@ class Telemetry:
         }
         self._gaps = Gaps(lambda gaps: self._write(GAPS, gaps, brief=True))
         self._alarms: dict[tuple[str, str], Alarm] = {}
-        self._blocks: dict[int, Block] = {}
+        self._blocks = Blocks(broker, partial(self._write, "block_event"), pause)
         self._lag_ms = 0
-        self._looking = False  # at what is blocked, in slices
         self._has_begun = False
         self._sampled_at_ms = self._losses_at_ms = 0
         self._full_at_ms = 0
-        self._pause_s = PAUSE_S
         self._losses = broker.losses = DropCounts()
         broker.alarms.change_observers.append(self._alarms_changed)
         broker.ends.queues.append(self._queue_deleted)
@@ -203,7 +190,7 @@ class Telemetry:
         broker.losses = None
         broker.ends.queues.remove(self._queue_deleted)
         broker.ends.sessions.remove(self._session_closed)
-        self._pause, self._pause_s = gevent.sleep, 0.0
+        self._pause = lambda _: gevent.sleep(0)  # no slice has to wait for the thread
         try:
             self.check()
             self.sample(is_last=True)
@@ -215,13 +202,13 @@ class Telemetry:
     def _alarms_changed(self) -> None:
         """Look at the alarms, and at the few they hold; of many `run` sees a second later: the caller must not wait."""
         self._look_at_alarms()
-        if max(len(self._broker.sessions), len(self._blocks)) < FEW:
-            self._look_at_blocks()
+        if self._blocks.are_few:
+            self._blocks.write_changes()
 
     def check(self) -> None:
         """Write which alarms were set and cleared, and which connections they began or ceased to hold."""
         self._look_at_alarms()
-        self._look_at_blocks()
+        self._blocks.write_changes()
 
     def sample(self, *, is_last: bool = False) -> None:
         """Write how everything is where something happened, or everything if that was long ago."""
@@ -256,7 +243,7 @@ class Telemetry:
         self._broker.ages.search(self._pause)
         queues = [queue for vhost in self._broker.vhosts.values() for queue in vhost.queues.values()]
         self._sample(QUEUES, queues, attrgetter("deleted"), rows.queue_activity, rows.of_queue, full=is_full)
-        sessions = [each for each in self._sessions() if each.vhost is not None]
+        sessions = [each for each in self._broker.sessions.values() if each.vhost is not None]
         self._sample(CONNECTIONS, sessions, self._has_left, _session_activity, rows.of_session, full=is_full)
 
     def _sample(
@@ -274,7 +261,7 @@ class Telemetry:
         known, found = seen.known, seen.found
         is_whole = True
         try:
-            for some in self._slices(things, SLICE):
+            for some in slices(things, SLICE, self._pause):
                 written, ids = [], []
                 for thing in some:
                     if is_gone(thing):
@@ -293,7 +280,7 @@ class Telemetry:
                         del found[number]
                         if before is not None:
                             found[number] = ()  # as nothing is: its row is to be written next time
-            for gone in self._slices(list(known), SLICE):
+            for gone in slices(list(known), SLICE, self._pause):
                 for number in gone:
                     del known[number]
         finally:
@@ -311,8 +298,8 @@ class Telemetry:
 
     def _write_ends(self, table: str) -> None:
         ends = self._ends[table].pop()
-        for i in range(0, len(ends), FEW):
-            self._write_rows(table, ends[i : i + FEW])
+        for i in range(0, len(ends), ENDS):
+            self._write_rows(table, ends[i : i + ENDS])
 
     def _queue_deleted(self, queue: "Queue", messages: int) -> None:
         self._ended(QUEUES, queue.id, rows.of_deleted_queue(queue, messages))
@@ -325,23 +312,8 @@ class Telemetry:
         ends = self._ends[table]
         if not ends.add(number, row):
             self._gaps.begin(table, self._seen[table].told_ms, OVERFLOW, 1)
-        elif len(ends) >= FEW and not self._writer.is_short:
+        elif len(ends) >= ENDS and not self._writer.is_short:
             self._write_ends(table)
-
-    def _slices(self, things: list[Any], size: int) -> Iterator[list[Any]]:
-        """Yield so many of them at a time, and take them out of the list; others go on in between.
-
-        Fifty thousand queues that were deleted meanwhile would be freed at once in the end: a twentieth of a second.
-        """
-        things.reverse()
-        slices = 0
-        while things:
-            some = things[: -size - 1 : -1]
-            del things[-size:]
-            yield some
-            slices += 1
-            if len(some) == size:
-                self._pause(0 if slices % SLICES else self._pause_s)
 
     def _look_at_alarms(self) -> None:
         broker = self._broker
@@ -358,44 +330,8 @@ class Telemetry:
             self._gaps.clock_set(before_ms, clock.timestamp_ms)
         self._clock_ahead_ms = clock.timestamp_ms - clock.now_ms
 
-    def _look_at_blocks(self) -> None:
-        if self._looking:
-            return
-        self._looking = True
-        try:
-            for blocks in self._slices(list(self._blocks.values()), FEW):
-                self._write("block_event", [self._end_block(block) for block in blocks if not self._holds(block)])
-            for sessions in self._slices(self._sessions(), FEW):
-                self._write("block_event", [self._began(session) for session in sessions if self._is_new(session)])
-        finally:
-            self._looking = False
-
-    def _holds(self, block: Block) -> bool:
-        return block.session.throttle.blocked and not self._has_left(block.session)
-
     def _has_left(self, session: "AmqpSession") -> bool:
         return session.id not in self._broker.sessions
-
-    def _end_block(self, block: Block) -> rows.Row:
-        """Forget a block that is over; return its row."""
-        del self._blocks[block.session.id]
-        duration_ms = block.session.throttle.blocked_ms(self._broker.clock.now_ms) - block.held_before_ms
-        return rows.of_block(block.session, block.reason, block.began_ms, duration_ms)
-
-    def _is_new(self, session: "AmqpSession") -> bool:
-        return session.throttle.blocked and session.id not in self._blocks
-
-    def _began(self, session: "AmqpSession") -> rows.Row:
-        """Remember a block that is new; return its row."""
-        clock, throttle = self._broker.clock, session.throttle
-        for_ms = clock.now_ms - throttle.blocked_since_ms()
-        before_ms = throttle.blocked_ms(clock.now_ms) - for_ms
-        block = Block(session, throttle.last_cause, clock.timestamp_ms - for_ms, before_ms)
-        self._blocks[session.id] = block
-        return rows.of_block(session, block.reason, block.began_ms, None)
-
-    def _sessions(self) -> "list[AmqpSession]":
-        return cast("list[AmqpSession]", list(self._broker.sessions.values()))
 
     def _write(self, table: str, found: list[rows.Row], *, brief: bool = False) -> bool:
         if not found:

@@ -8,7 +8,7 @@ import pytest
 
 from pybroker.core.queue.queue import Queue
 from pybroker.daemon.telemetry import telemetry
-from pybroker.daemon.telemetry.telemetry import FOLDER, FULL_MS, Telemetry
+from pybroker.daemon.telemetry.telemetry import FOLDER, FULL_MS
 from tests.daemon.running import Running
 from tests.daemon.telemetry.station import Station
 
@@ -54,46 +54,6 @@ def test_a_queue_that_is_declared_again_is_a_new_one(station):
     rows = station.rows("queue_sample")
     told = [(row["queue_id"], row.get("first"), row["state"]) for row in rows]
     assert told == [(ids[0], True, "running"), (ids[0], None, "deleted"), (ids[1], True, "running")]
-
-
-def test_an_alarm_is_an_event_of_its_own_time_and_whom_it_held_for_how_long(station):
-    world, alarms = station.world, station.broker.alarms
-    publisher, consumer = world.connect(), world.connect()
-    publisher.declare("q")
-    publisher.publish("", "q", b"")
-    consumer.get("q")
-    alarms.set("memory", "short")
-    publisher.publish("", "q", b"")
-    world.run()
-    station.telemetry.check()
-    world.advance(7_000)
-    alarms.clear("memory")
-    world.run()
-    station.telemetry.check()
-    told = [(row["resource"], row["action"], row["ts"] - 1_700_000_000_000) for row in station.rows("alarm_event")]
-    assert told == [("memory", "set", 0), ("memory", "clear", 7_000)]
-    blocks = station.rows("block_event")
-    assert [(row["conn_id"], row["action"], row["reason"], row["duration_ms"]) for row in blocks] == [
-        (publisher.session.pid, "begin", "memory", None),
-        (publisher.session.pid, "end", "memory", 7_000),
-    ]
-    assert len({row["began_ms"] for row in blocks}) == 1
-
-
-def test_a_connection_that_vanishes_while_it_is_held_is_held_no_longer(station):
-    world = station.world
-    peer = world.connect()
-    peer.declare("q")
-    peer.publish("", "q", b"")
-    station.broker.alarms.set("disk", "short")
-    peer.publish("", "q", b"")
-    world.run()
-    station.telemetry.check()
-    world.advance(3_000)
-    peer.disconnect()
-    station.telemetry.check()
-    ends = [row for row in station.rows("block_event") if row["action"] == "end"]
-    assert [(row["conn_id"], row["reason"], row["duration_ms"]) for row in ends] == [(peer.session.pid, "disk", 3_000)]
 
 
 def test_the_nodes_first_row_is_marked(station):
@@ -153,29 +113,6 @@ def test_a_daemon_without_telemetry_writes_none(tmp_path):
     finally:
         running.stop()
     assert not (tmp_path / "data" / FOLDER).exists()
-
-
-def test_very_many_that_are_blocked_are_looked_at_some_at_a_time(station, monkeypatch):
-    monkeypatch.setattr(telemetry, "FEW", 3)
-    written = []
-    peers = [station.world.connect() for _ in range(7)]
-    station.meanwhile = lambda: written.append(0)
-    write = Telemetry._write
-    monkeypatch.setattr(Telemetry, "_write", lambda *args, **how: written.append(len(args[2])) or write(*args, **how))
-    for peer in peers:
-        peer.publish("", "nowhere", b"")
-    station.broker.alarms.set("memory", "short")
-    assert [1] == written  # the alarm
-    for peer in peers:
-        peer.publish("", "nowhere", b"")
-    station.world.run()
-    station.telemetry.check()
-    station.broker.alarms.clear("memory")
-    station.world.run()
-    station.telemetry.check()
-    rows = station.rows("block_event")
-    assert ["begin"] * 7 + ["end"] * 7 == [row["action"] for row in rows]
-    assert max(written) == 3
 
 
 def test_queues_that_are_deleted_meanwhile_are_freed_some_at_a_time(station, monkeypatch):

@@ -61,7 +61,7 @@ def test_a_deleted_queue_has_a_last_row_even_if_a_look_is_under_way(station, mon
 @pytest.mark.parametrize("is_known", [False, True])
 def test_a_queue_that_is_deleted_before_a_look_comes_to_it_has_no_row_behind_its_last(station, monkeypatch, is_known):
     monkeypatch.setattr(telemetry, "SLICE", 1)
-    monkeypatch.setattr(telemetry, "FEW", 1)  # last rows are written at once
+    monkeypatch.setattr(telemetry, "ENDS", 1)  # last rows are written at once
     peer, vhost = station.world.connect(), station.world.vhost
     peer.declare("a")
     if not is_known:
