@@ -14,7 +14,9 @@ from pybroker.core.events.cause import Cause
 
 OCTETS_MAX: Final = 256
 _encode: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+_encode_any: Final = json.JSONEncoder(ensure_ascii=True, default=str).encode
 _CUT: Final = "..."
+_PLAIN: Final = frozenset({bool, int, float, type(None)})
 _QUEUE: Final = ("durable", "exclusive", "auto_delete", "arguments", "messages")
 _CONSUMER: Final = ("queue", "connection_name", "why")
 _EXCHANGE: Final = ("type", "durable", "auto_delete", "internal", "arguments")
@@ -150,9 +152,10 @@ def capped(text: object) -> str:
 
 def shown(value: Any) -> Any:
     """Return a fact as it is if it is short, else the beginning of its JSON."""
-    if isinstance(value, str):
+    kind = type(value)
+    if kind is str:
         return capped(value)
-    if value is None or isinstance(value, bool | int | float):
+    if kind in _PLAIN or (kind is dict and not value):
         return value
-    text = json.dumps(value, ensure_ascii=True, default=str)
+    text = _encode_any(value)
     return json.loads(text) if len(text) <= OCTETS_MAX else capped(text)

@@ -1,7 +1,8 @@
 """The audit log: `NODENAME-audit.log` beside the node's log, one JSON object a line (core/events/audit.py).
 
-A thread of its own writes: the loop puts entries into a queue and goes on. Entries that come faster than the disk takes
-them are dropped and counted, and the log reports the number.
+A thread of its own writes: the loop puts lines into a queue and goes on. Those that come faster than the disk takes
+them are dropped and counted, and the log reports the number. The loop makes the lines, each in some microseconds: a
+thread that makes them would keep the interpreter from it for longer.
 """
 
 import logging
@@ -17,16 +18,13 @@ from pybroker.clock import Clock
 from pybroker.core.events.audit import Entry, is_logged, line, stamp
 from pybroker.core.events.cause import Cause
 from pybroker.daemon.start_error import refused_by_system
-from pybroker.daemon.threads import in_short_turns
 from pybroker.log_event import BUG, event
 
 # Entries that wait for the thread: some ten megabytes, and seconds of the worst churn.
 WAITING_MAX: Final = 20_000
 # How long the thread gathers: a write for each entry would wake it, and take the loop's turn, each time.
-GATHER_S: Final = 0.05
+GATHER_S: Final = 0.1
 WARN_S: Final = 60.0
-# With more of them the thread does not let others go on meanwhile: a loop with much to do would not let it keep up.
-CALM_MAX: Final = 100
 # Octets that are read of the file's end at a time, and at most: some forty thousand entries.
 BLOCK_OCTETS: Final = 32_768
 READ_OCTETS_MAX: Final = 16_777_216
@@ -70,7 +68,7 @@ class AuditLog:
         """
         self._path = path
         self._clock = clock
-        self._queue: SimpleQueue[Entry | None] = SimpleQueue()
+        self._queue: SimpleQueue[str | None] = SimpleQueue()
         self._reopen = False
         self._dropped = self.taken = self.written = 0
         self._lost = 0  # entries that the disk did not take, of which the log does not know
@@ -93,7 +91,7 @@ class AuditLog:
             self._dropped += 1
             return
         self.taken += 1
-        self._queue.put(Entry(self._clock.timestamp_ms, event, facts, cause, more))
+        self._queue.put(_line(Entry(self._clock.timestamp_ms, event, facts, cause, more)))
 
     def reopen(self) -> None:
         """Write into the file that has the name now, after something moved the old one away."""
@@ -139,30 +137,30 @@ class AuditLog:
     def _work(self) -> None:
         ended = False
         while not ended:
-            entries = [self._queue.get()]
-            if entries[0] is not None:
+            lines = [self._queue.get()]
+            if lines[0] is not None:
                 time.sleep(GATHER_S)
             while True:
                 try:
-                    entries.append(self._queue.get_nowait())
+                    lines.append(self._queue.get_nowait())
                 except Empty:
                     break
-            ended = None in entries
-            wanted = [entry for entry in entries if entry is not None]
+            ended = None in lines
+            wanted = [each for each in lines if each is not None]
             try:
                 self._write(wanted)
             except Exception:
-                # Go on with the next entries, whatever the error.
+                # Go on with the next ones, whatever the error.
                 log.exception("the audit log failed", extra=event(BUG))
             finally:
                 self.written += len(wanted)
 
-    def _write(self, entries: list[Entry]) -> None:
+    def _write(self, lines: list[str]) -> None:
         if self._reopen:
             self._reopen = False
             self._open_anew()
         dropped = self._dropped
-        text = "".join(map(line, in_short_turns(entries) if len(entries) <= CALM_MAX else entries))
+        text = "".join(lines)
         lost = self._lost + dropped - self._told
         if lost:
             text += f'{{"time":"{stamp(time.time_ns() // 1_000_000)}","event":"audit.dropped","count":{lost}}}\n'
@@ -171,7 +169,7 @@ class AuditLog:
             while octets:
                 octets = octets[os.write(self._file, octets) :]
         except OSError as error:
-            self._lost += len(entries)
+            self._lost += len(lines)
             self._torn = b"\n"
             if time.monotonic() - self._warned_s >= WARN_S:
                 self._warned_s = time.monotonic()
@@ -189,6 +187,15 @@ class AuditLog:
             return
         os.close(self._file)
         self._file = file
+
+
+def _line(entry: Entry) -> str:
+    """Return an entry's line; none if that fails, since a bug there must cost nothing else."""
+    try:
+        return line(entry)
+    except Exception:
+        log.exception("the audit log failed", extra=event(BUG))
+        return ""
 
 
 def _open(path: Path) -> int:

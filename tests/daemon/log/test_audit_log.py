@@ -4,7 +4,6 @@ import threading
 
 import pytest
 
-from pybroker.core.events.audit import Entry
 from pybroker.core.events.cause import Cause
 from pybroker.daemon.log import audit_log
 from pybroker.daemon.log.audit_log import AuditLog
@@ -45,14 +44,13 @@ def test_entries_are_lines_and_are_read_from_the_last_one_back(log, path):
     assert 3 == len(path.read_text().splitlines())
 
 
-@pytest.mark.parametrize(("most", "is_calm"), [(2, True), (1, False)])
-def test_with_many_entries_the_thread_does_not_rest(log, monkeypatch, most, is_calm):
-    rests = []
-    monkeypatch.setattr(audit_log, "CALM_MAX", most)
-    monkeypatch.setattr(audit_log, "in_short_turns", lambda entries: rests.append(entries) or entries)
-    log._write([Entry(0, "user.created", {"name": name}, CAUSE, {}) for name in "12"])
-    assert bool(rests) == is_calm
-    assert ["2", "1"] == read(log)
+def test_a_line_that_cannot_be_made_costs_nothing_else(log, monkeypatch, caplog):
+    with monkeypatch.context() as patch:
+        patch.setattr(audit_log, "line", lambda _: 1 // 0)
+        record(log, "0")
+    record(log, "1")
+    assert ["1"] == read(log)
+    assert "the audit log failed" in caplog.text
 
 
 def test_only_the_daemons_user_and_group_may_read_it(log, path):
