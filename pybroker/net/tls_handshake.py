@@ -1,7 +1,8 @@
 """TlsHandshake: the step of a preamble that turns a plain transport into one of TLS.
 
-OpenSSL works in a thread, on whole records: a peer that sends them octet by octet costs no more than its socket.
-Other protocols are named in the log, and their connections closed.
+OpenSSL works in a thread, on whole records: a peer that sends them octet by octet costs no more than its socket. Brief
+work is done on the loop: to wait for a thread that needs the interpreter costs the loop more. Other protocols are named
+in the log, and their connections closed.
 """
 
 import logging
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 
 READ_OCTETS: Final = 16_384
 HEADER_OCTETS: Final = 5
+# Types of records (RFC 8446 5.1).
+CHANGE_CIPHER_SPEC: Final = 20
 HANDSHAKE_RECORD: Final = 22
+APPLICATION_DATA: Final = 23
+CHANGE_CIPHER_SPEC_OCTETS: Final = 6
 # A record of TLS has at most this many octets behind its header; OpenSSL refuses what claims more.
 RECORD_OCTETS_MAX: Final = 16_640
 # OpenSSL's reasons that need more words, or other ones.
@@ -103,14 +108,30 @@ class TlsHandshake(Step):
         whole = whole_records(octets)
         self._unread = octets[whole:]
         if whole:
-            self._line.submit(self, partial(self._work, octets[:whole]), self._worked)
+            self._hand_over(octets[:whole])
         else:
             self.listen()
 
+    def _hand_over(self, octets: bytes) -> None:
+        """Have OpenSSL go on with whole records: in a thread if that may take more than some microseconds."""
+        result: Any = None
+        is_brief = self._tls is not None and not self._contexts.verifies and is_encrypted(octets)
+        try:
+            if self._tls is None:
+                # Python gives up the interpreter twice meanwhile, and a thread would have to wait for it as often.
+                self._tls = self._contexts.wrap(self._incoming, self._outgoing)
+            elif is_brief:
+                result = self._work(octets)
+        except Exception as error:  # noqa: BLE001 - as if a thread had met it
+            is_brief, result = True, error
+        if is_brief:
+            self._go_on(result)
+        else:
+            self._line.submit(self, partial(self._work, octets), self._worked)
+
     def _work(self, octets: bytes) -> TlsFacts | None:
-        """Go on with the handshake, in a thread; return what was agreed on once it is over."""
-        if self._tls is None:
-            self._tls = self._contexts.wrap(self._incoming, self._outgoing)
+        """Go on with the handshake, mostly in a thread; return what was agreed on once it is over."""
+        assert self._tls is not None
         self._incoming.write(octets)
         try:
             self._tls.do_handshake()
@@ -163,6 +184,15 @@ def whole_records(octets: bytes) -> int:
             break
         at += HEADER_OCTETS + length
     return at
+
+
+def is_encrypted(octets: bytes) -> bool:
+    """Tell whether a flight is the last one of TLS 1.3: without a certificate, OpenSSL has 20 us to do for it.
+
+    A record of another type may be in front of it (RFC 8446 D.4).
+    """
+    at = CHANGE_CIPHER_SPEC_OCTETS if octets[0] == CHANGE_CIPHER_SPEC else 0
+    return octets[at : at + 1] == bytes([APPLICATION_DATA])
 
 
 def explain(error: Exception) -> str:

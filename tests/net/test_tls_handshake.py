@@ -8,7 +8,7 @@ import gevent
 import pytest
 
 from pybroker.net.tls_context import TlsContexts
-from pybroker.net.tls_handshake import explain, whole_records
+from pybroker.net.tls_handshake import explain, is_encrypted, whole_records
 from tests.certificates import Authority, make_certificates
 from tests.loop import until
 from tests.net.conftest import PROTOCOL_HEADER
@@ -224,6 +224,60 @@ def gevent_declare():
 )
 def test_whole_records_are_counted(octets, whole):
     assert whole_records(octets) == whole
+
+
+@pytest.mark.parametrize(
+    ("octets", "encrypted"),
+    [
+        (b"\x17\3\3\0\1a", True),
+        (b"\x14\3\3\0\1\1\x17\3\3\0\1a", True),
+        (b"\x14\3\3\0\1\1", False),
+        (b"\x14\3\3\0\1\1\x16\3\3\0\1a", False),
+        (b"\x16\3\3\0\1a", False),
+    ],
+)
+def test_the_last_flight_of_tls_1_3_is_known_by_its_records(octets, encrypted):
+    assert is_encrypted(octets) == encrypted
+
+
+@pytest.mark.parametrize(
+    ("version", "client_proves", "jobs"),
+    [
+        (ssl.TLSVersion.TLSv1_3, False, 1),
+        (ssl.TLSVersion.TLSv1_3, True, 2),
+        (ssl.TLSVersion.TLSv1_2, False, 2),
+    ],
+)
+def test_the_loop_itself_ends_a_handshake_if_that_is_brief(
+    server, made, tls, mutual, monkeypatch, version, client_proves, jobs
+):
+    submitted = []
+    submit = type(tls.line).submit
+    monkeypatch.setattr(type(tls.line), "submit", lambda *job: (submitted.append(job), submit(*job)))
+    door = mutual if client_proves else tls
+    door.connect(client_context(made.authority, made.client if client_proves else None, version=version)).open()
+    assert len(submitted) == jobs
+
+
+def test_a_flight_that_the_loop_cannot_use_is_refused(server, made, tls, caplog):
+    client = tls.connect()
+    client.sock.sendall(_hello(made))
+    assert client.sock.recv(1)
+    client.sock.sendall(b"\x14\3\3\0\1\1\x17\3\3\0\x20" + bytes(32))
+    until(lambda: not any(server._handshakes.values()))
+    [line] = caplog.messages
+    assert "the TLS handshake failed: " in line
+
+
+def test_no_memory_for_openssl_is_said_of_the_one_peer(server, made, tls, monkeypatch, caplog):
+    def wrap(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(tls.current, "wrap", wrap)
+    client = tls.connect()
+    client.sock.sendall(_hello(made))
+    assert is_closed(client)
+    assert "the TLS handshake failed: MemoryError" in caplog.text
 
 
 def test_errors_without_a_reason_are_named():
