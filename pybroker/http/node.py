@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import gevent
 from gevent import socket
 
 from pybroker.control import codec
@@ -20,6 +21,8 @@ IDLE_MAX: Final = 8
 ATTEMPTS_MAX: Final = 3
 # A step of an answer takes the node some milliseconds, also beside much work.
 TIMEOUT_S: Final = 30.0
+# How long to wait when no further caller may wait for the node.
+AGAIN_S: Final = 0.02
 # A command that is about something large says that it goes on. One that waits for a disk that is full does so, too.
 SILENCE_S_MAX: Final = 600.0
 
@@ -150,9 +153,9 @@ class _Connection:
 
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(TIMEOUT_S)
         try:
-            self._socket.connect(str(path))
+            self._come_in(str(path))
+            self._socket.settimeout(TIMEOUT_S)
             self._buffer = bytearray()
             self._values: deque[Any] = deque()
             greeting = self.line()
@@ -162,6 +165,20 @@ class _Connection:
         if "error" in greeting:
             self.close()
             raise OSError(greeting["error"]["text"])
+
+    def _come_in(self, path: str) -> None:
+        """Connect, and wait while a crowd stands before the node: gevent would ask again without a pause. OSError."""
+        self._socket.settimeout(0)
+        ends_s = time.monotonic() + TIMEOUT_S
+        while True:
+            try:
+                self._socket.connect(path)
+            except BlockingIOError:
+                if time.monotonic() >= ends_s:
+                    raise TimeoutError("too many stand before it") from None
+                gevent.sleep(AGAIN_S)
+            else:
+                return
 
     def asks(self, request: bytes) -> bool:
         """Send a request; tell whether that was possible, and nothing was left of an answer."""

@@ -9,6 +9,7 @@ from pybroker.control import codec
 from pybroker.control.spec import Refused
 from pybrokerctl import client
 from pybrokerctl.client import Connection, Gone, TimedOut, Unreachable
+from tests.crowd import crowd
 
 
 def ask(daemon, timeout_s=60):
@@ -159,21 +160,6 @@ def test_nobody_there_is_told_with_the_systems_reason(folder):
     with pytest.raises(Unreachable) as unreachable:
         Connection(folder / "none.sock", 1)
     assert unreachable.value.why == "No such file or directory"
-
-
-def crowd(path):
-    """Return a listener at a path, and the callers that wait for it: there is no room for another one."""
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
-    listener.listen(1)
-    callers = []
-    while True:
-        callers.append(socket.socket(socket.AF_UNIX))
-        callers[-1].setblocking(False)
-        try:
-            callers[-1].connect(str(path))
-        except BlockingIOError:
-            return listener, callers
 
 
 def test_a_daemon_with_a_crowd_before_it_is_waited_for(folder, monkeypatch):

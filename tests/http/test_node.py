@@ -2,6 +2,7 @@
 
 import gevent
 import pytest
+from gevent import socket
 
 from pybroker.control import codec, commands, server as server_module
 from pybroker.control.doors import WEB
@@ -10,6 +11,7 @@ from pybroker.control.spec import Command, NoArgs
 from pybroker.http import node as node_module
 from pybroker.http.node import Node, Refused, Unavailable
 from tests.control.conftest import Operator
+from tests.crowd import crowd
 
 
 @pytest.fixture
@@ -189,3 +191,36 @@ def test_silence_is_told(asked, session):
     assert next(lines) is node_module.IDLE
     lines.close()
     assert asked.ask("ping") == "Ping succeeded"
+
+
+def test_a_node_with_a_crowd_before_it_is_waited_for_with_pauses(folder, monkeypatch):
+    listener, callers = crowd(folder / "c.web")
+    waits = []
+
+    def let_in(seconds):
+        waits.append(seconds)
+        if len(waits) < 3:
+            return
+        for caller in callers[:-1]:
+            caller.close()
+            listener.accept()[0].close()
+        gevent.spawn(answer)
+
+    def answer():
+        peer = socket.socket(fileno=listener.detach()).accept()[0]
+        peer.sendall(codec.encode({"node": "n", "version": "1", "protocol": 1}))
+        peer.recv(1_024)
+        peer.sendall(codec.encode({"value": "Ping succeeded"}) + codec.encode({"end": 0}))
+
+    monkeypatch.setattr(node_module.gevent, "sleep", let_in)
+    assert Node(folder / "c.web").ask("ping") == "Ping succeeded"
+    assert waits == [node_module.AGAIN_S] * 3
+
+
+def test_a_crowd_is_waited_for_no_longer_than_the_time_limit(folder, monkeypatch):
+    listener, callers = crowd(folder / "c.web")
+    monkeypatch.setattr(node_module, "TIMEOUT_S", 0.05)
+    with pytest.raises(Unavailable, match="too many stand before it"):
+        Node(folder / "c.web").ask("ping")
+    assert listener.fileno() >= 0
+    assert len(callers) > 1

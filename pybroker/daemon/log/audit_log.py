@@ -1,6 +1,6 @@
 """The audit log: `NODENAME-audit.log` beside the node's log, one JSON object a line (core/events/audit.py).
 
-A thread of its own writes: the loop puts lines into a queue and goes on. Those that come faster than the disk takes
+A thread of its own writes: the loop puts lines into a queue and goes on. Lines that come faster than the disk takes
 them are dropped and counted, and the log reports the number. The loop makes the lines, each in some microseconds: a
 thread that makes them would keep the interpreter from it for longer.
 """
