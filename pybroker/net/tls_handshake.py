@@ -125,7 +125,7 @@ class TlsHandshake(Step):
         except Exception as error:  # noqa: BLE001 - as if a thread had met it
             is_brief, result = True, error
         if is_brief:
-            self._go_on(result)
+            self._worked(result)
         else:
             self._line.submit(self, partial(self._work, octets), self._worked)
 
