@@ -1,7 +1,7 @@
 """The interfaces between sockets and protocols: `Session`, one peer's protocol state, `Turn`, pending work, and
 `FileOutput`, octets that do not come through our memory.
 
-A door (AMQP today) implements Session; `net/` drives it: readable -> `receive(data)`; once per loop turn
+A protocol implements Session; `net/` drives it: readable -> `receive(data)`; once per loop turn
 `pop_output()`. Neither knows the other's nouns: no sockets here, no frames there.
 """
 
@@ -190,7 +190,7 @@ class Session:
         return {}
 
     def peer_alive(self) -> bool:
-        """Tell whether the peer's socket still stands (F42: TCP_INFO, asked by an exclusive re-declare)."""
+        """Tell whether the peer's socket still stands (TCP_INFO, asked by an exclusive re-declare)."""
         return True
 
     def mark_dirty(self) -> None:

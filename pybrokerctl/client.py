@@ -17,7 +17,7 @@ from pybrokerctl import exit_codes
 CHUNK_OCTETS: Final = 65_536
 # How long to wait when no further caller may wait for the daemon.
 AGAIN_S: Final = 0.02
-# How often something moves for who waits.
+# How often the spinner moves.
 TICK_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
 

@@ -91,6 +91,7 @@ def test_no_reference_leads_out_of_the_repository():
         if path.suffix in {".py", ".md", ".c", ".sh"}:
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 missing = [name for name in re.findall(r"\b[a-z][a-z-]*\.md\b", line) if name not in names]
+                missing += re.findall(r"\([A-H][0-9]{1,2}\)", line) if (ROOT / "tests") not in path.parents else []
                 findings += [f"{path}:{number} speaks of {name}, which is not here" for name in missing]
     report(findings)
 

@@ -33,7 +33,7 @@ def is_publish_withheld(session: "AmqpSession") -> bool:
 
 
 def notify(session: "AmqpSession") -> None:
-    """Tell a peer that wants to know that it is blocked, or is not any more; once (E9)."""
+    """Tell a peer that wants to know that it is blocked, or is not any more; once."""
     cause, by_alarm = session.throttle.paused_by, session.throttle.blocked
     blocked = by_alarm or cause is not None
     if blocked == session.told_blocked or session.capabilities.get("connection.blocked") is not True:

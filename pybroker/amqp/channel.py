@@ -78,7 +78,7 @@ class AmqpChannel(PeerChannel):
         self.assembly: ContentAssembler | None = None
         self.confirms: ConfirmLine | None = None
         self.transaction: Transaction | None = None
-        self.last_queue = ""  # F5: the queue that an empty name means
+        self.last_queue = ""  # the queue that an empty name means
         self.prefetch = session.broker.settings.default_consumer_prefetch
         self.flow_active = True  # the peer's wish (channel.flow)
         self.reply_consumer: tuple[str, str] | None = None  # (consumer tag, key) of direct reply-to

@@ -55,7 +55,7 @@ def deliver_reply(publisher: "AmqpSession", route: Route, content: bytes) -> boo
         return False
     assert channel.reply_consumer is not None
     session = channel.session
-    # Differs from RabbitMQ: it keeps replies without bound for who does not read them.
+    # Differs from RabbitMQ: it keeps replies without bound for clients that do not read them.
     held_octets = 0 if channel.reply_queue is None else channel.reply_queue.octets
     if session.send_pend + held_octets > REPLIES_OCTETS_MAX:
         text = f"Replies to {channel!r} are dropped because it does not read them"

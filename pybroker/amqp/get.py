@@ -53,7 +53,7 @@ class Get:
         self._channel.session.broker.advance(self._channel)
 
     def answer(self) -> list[bytes]:
-        """Take one message and return its frames, or those that say that there is none (G20)."""
+        """Take one message and return its frames, or those that say that there is none."""
         channel = self._channel
         if channel.closing:
             return []

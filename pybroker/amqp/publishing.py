@@ -367,7 +367,7 @@ def _targets(channel: "AmqpChannel", route: Route, single: Contents) -> "tuple[t
 def _immediate(
     channel: "AmqpChannel", route: Route, single: Contents, queues: "tuple[Destination, ...]", receipt: Receipt
 ) -> bool:
-    """Give one message to those queues that have a consumer for it now; without any, the alternates try (A5, A10).
+    """Give one message to those queues that have a consumer for it now; without any, the alternates try.
 
     Return False if nobody has it.
     """

@@ -45,7 +45,7 @@ def counting(channel: "AmqpChannel", route: "Route") -> "Exchange | Traffic":
 
 
 def _send_returns(channel: "AmqpChannel", route: "Route", contents: list[bytes], code: int, name: str) -> None:
-    """Send basic.return for each, with the original exchange and key (A9), before any confirm of them.
+    """Send basic.return for each, with the original exchange and key, before any confirm of them.
 
     Like confirms they do not stand behind replies that wait for the disk.
     """

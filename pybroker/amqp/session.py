@@ -142,7 +142,7 @@ class AmqpSession(PeerSession):
         return self.end_channels(why)
 
     def end_channels(self, why: str) -> "Removal":
-        """Requeue unacknowledged messages and delete exclusive queues; any that are declared again go first (F42)."""
+        """Requeue unacknowledged messages and delete exclusive queues; any that are declared again go first."""
         channels, self.channels = self.channels, {}
         if channels:
             self.count_channels(-len(channels))

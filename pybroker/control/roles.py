@@ -122,13 +122,13 @@ class Controller(Protocol):
         """Log what has this level or a higher one from now on, wherever it goes."""
 
     def measure_memory(self) -> None:
-        """Look again how much memory there is for the watermarks (B1)."""
+        """Look again how much memory there is for the watermarks."""
 
     def check_alarms(self) -> None:
         """Compare memory and disk with their limits at once, and set or clear the alarms."""
 
     def watch_disk(self, *, on: bool) -> None:
-        """Watch the free disk space from now on, or no longer (D10)."""
+        """Watch the free disk space from now on, or no longer."""
 
     def resident_set(self) -> tuple[int, int, int]:
         """Return octets of memory: resident, of these code, of these unused by malloc."""

@@ -142,7 +142,7 @@ class DaemonController:
         self._daemon.log.set_level(level)
 
     def measure_memory(self) -> None:
-        """Look again how much memory there is (B1)."""
+        """Look again how much memory there is."""
         self._daemon.config.settings.watermarks.set_total(total_memory.measure())
 
     def check_alarms(self) -> None:
@@ -151,7 +151,7 @@ class DaemonController:
         self._daemon.disk.check()
 
     def watch_disk(self, *, on: bool) -> None:
-        """Watch the free disk space from now on, or no longer (D10)."""
+        """Watch the free disk space from now on, or no longer."""
         if on:
             self._daemon.disk.enable()
         else:

@@ -148,7 +148,7 @@ class Storage:
         return [text]
 
     def _empty_pages(self) -> Disk:
-        """Return the folder for pages; nothing in it is of this life (F21, F33)."""
+        """Return the folder for pages; nothing in it is of this life."""
         pages = self._data.below(page_log.FOLDER)
         self._in_files(partial(page_log.empty, pages))
         return pages

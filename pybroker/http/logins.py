@@ -132,7 +132,7 @@ class Logins:
         known = self._known.get(digest)
         if known is not None and now_s < known[0]:
             return known[1]
-        # A password that was right is no guess: who guesses does not lock out programs behind the same address.
+        # A password that was right is no guess: so guessing does not lock out programs behind the same address.
         identity = self._log_in(request, name, password, REQUEST_IDLE_S, is_guess=known is None)
         self._known[digest] = now_s + KNOWN_S, identity
         self._known.move_to_end(digest)

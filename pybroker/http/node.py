@@ -90,9 +90,9 @@ class Node:
     ) -> Iterator[Any]:
         """Yield the lines of an answer: rows are lists, all else are objects, of which the last has `end`.
 
-        A command that is left before that ends. With `progress` there are lines about how far it is. Of a command that
-        wants to know whether its answer was shown, it has been as soon as the next line is asked for. With `idle_s`
-        IDLE comes whenever nothing has come for so long.
+        Closing the iterator early ends the command. With `progress` there are lines about how far it is. An answer that
+        the command wants to know as shown counts as such when the next line is asked for. With `idle_s` IDLE comes
+        whenever nothing has come for so long.
         """
         connection = self._connect(codec.encode_request(command, args, progress=progress, session=session))
         is_whole = False
@@ -175,7 +175,7 @@ class _Connection:
                 self._socket.connect(path)
             except BlockingIOError:
                 if time.monotonic() >= ends_s:
-                    raise TimeoutError("too many stand before it") from None
+                    raise TimeoutError("too many callers are waiting") from None
                 gevent.sleep(AGAIN_S)
             else:
                 return

@@ -1,7 +1,8 @@
-"""Late answers: transports of peers that could not log in, until the time has come to tell them.
+"""Delayed close: transports of peers that could not log in, until the time has come to tell them.
 
-No greenlet, no watcher, no session: a transport and some octets each, so many at most. When there are more the oldest
-is answered at once, so a flood gets its answers sooner, and nothing of ours. Knows octets, no methods.
+No greenlet, no watcher, no session: a transport and some octets each, SOCKETS_MAX at most. When there are more, the
+one that is due first is answered at once, so a flood gets its answers sooner, and nothing of ours. Knows octets, no
+methods.
 """
 
 import heapq
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 # A thousand wrong passwords a second, two seconds each.
 SOCKETS_MAX: Final = 2_048
-# How often is looked whether one is due: few in a turn.
+# How often due entries are looked for; often enough that each turn has few.
 TICK_S: Final = 0.02
 # After the answer the peer has so long to read it: a socket closed with something unread in it takes the answer along.
 READING_MS: Final = 500
@@ -44,7 +45,7 @@ class DelayedClose:
 
     def add(self, transport: "Transport", octets: bytes, at_ms: int) -> None:
         """Take a transport over, and send `octets` when it is time; without any it is only closed then."""
-        if len(self._entries) >= delayed_close_max():
+        if len(self._entries) >= waiting_sockets_max():
             self._advance(heapq.heappop(self._entries), None)
         step = ANSWER if octets else CLOSE
         heapq.heappush(self._entries, (at_ms, next(self._numbers), transport, octets, step))
@@ -85,6 +86,6 @@ class DelayedClose:
         self._entries.clear()
 
 
-def delayed_close_max() -> int:
+def waiting_sockets_max() -> int:
     """Return how many sockets may wait: they must leave file descriptors for accepted peers."""
     return min(SOCKETS_MAX, descriptors.limit() // 8)

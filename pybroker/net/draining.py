@@ -7,7 +7,7 @@ after a deadline the socket is closed all the same. Knows octets, no methods.
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.net.delayed_close import delayed_close_max
+from pybroker.net.delayed_close import waiting_sockets_max
 
 if TYPE_CHECKING:
     from pybroker.clock import Clock
@@ -39,7 +39,7 @@ class Draining:
             # The peer is gone.
             transport.close()
             return
-        if len(self._due) >= delayed_close_max():
+        if len(self._due) >= waiting_sockets_max():
             self._close(next(iter(self._due)), reset=True)
         self._due[transport] = self._clock.now_ms + DEADLINE_MS
         transport.start_reading(self._on_readable, transport)

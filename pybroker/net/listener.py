@@ -20,7 +20,7 @@ BACKLOG: Final = 1_024
 # When the process has no file descriptor left, the listener rests this long instead of spinning.
 REST_S: Final = 0.5
 # The kernel's buffer for a peer that does not read is part of what a stuck one costs.
-# At 256 KiB bodies of 128 KiB leave in pairs, and a fifth of the rate with them.
+# With 256 KiB, bodies of 128 KiB are sent only two at a time, which costs a fifth of the rate.
 SEND_BUFFER_OCTETS: Final = 1_048_576
 # Unacknowledged octets for this long mean that the peer's machine is gone.
 USER_TIMEOUT_MS: Final = 120_000

@@ -35,9 +35,9 @@ LATELY_MS: Final = 20
 # A consumer whose outbox was full and is empty again gets more in the same turn, this often: bodies of 128 KiB fill it
 # in pairs.
 ROUNDS_MAX: Final = 4
-# Of output that is made as it is sent so many parts of 256 KiB leave in a round, over all connections; of each one.
+# Output made on demand: at most so many parts of 256 KiB are sent in a round, over all connections together.
 SENDS_MAX: Final = 4
-# So many parts leave in a turn.
+# And at most so many in a turn.
 SLICES_MAX: Final = 8
 
 log = logging.getLogger("pybroker")
@@ -45,7 +45,7 @@ log = logging.getLogger("pybroker")
 
 @lru_cache(1_024)  # asked whenever their number changes, which may be in each turn
 def _share(readers: int) -> tuple[int, int, int, int]:
-    """Return the octets that one of so many may read in a turn, those amid a large body, over TLS, its milliseconds."""
+    """Return one reader's share of a turn: octets, octets amid a large body, the same over TLS, milliseconds."""
     return (
         min(READ_OCTETS_MAX, max(READ_OCTETS_MIN, TURN_READ_OCTETS // readers)),
         max(READ_OCTETS_MAX, LARGE_READ_OCTETS // readers),
@@ -99,7 +99,7 @@ class LoopCycle(Turn):
         self._again: list[Any] = []  # tasks that go on in the next turn
         self._behind: list[Connection] = []
         self.busy_poll = BusyPoll(self._loop)
-        self.served_ms = 0  # when a connection that is open was read last
+        self.served_ms = 0  # when a settled connection was read last
         self.spare = SpareTime(self._loop, self._in_turn, self._serves)
         self._soon: Any = self._loop.timer(0)
         self._scheduled = False

@@ -134,7 +134,7 @@ class Server:
             self._open_or_close()
 
     def check_files(self) -> None:
-        """Let nobody in while file descriptors are short: the log, definitions and operators need some too (E12).
+        """Let nobody in while file descriptors are short: the log, definitions and operators need some too.
 
         Called about once a second: others open files as well, and no connection tells when there are enough again.
         """

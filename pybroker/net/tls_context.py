@@ -1,7 +1,7 @@
 """TlsContexts: what handshakes need of a configuration that was read: contexts by name, and who is let in.
 
-Built whole by `daemon/tls/` and replaced whole, so a handshake sees one of them to its end. Used in the threads of
-handshakes. Knows OpenSSL, no files.
+Built whole by `daemon/tls/` and replaced whole, so a handshake sees one of them to its end. Used by threads and by the
+loop; `_lock` guards what they share. Knows OpenSSL, no files.
 """
 
 import ssl
@@ -68,7 +68,7 @@ class TlsContexts:
             if certificate:
                 self._check(tls, sha256(certificate).digest())
         facts = agreed(tls.version() or "", cipher[0], certificate)
-        # Here, in a thread, no connection waits for that; the loop finds it read.
+        # With a client's certificate this runs in a thread, so the loop finds the certificate read.
         certificate_of(facts)
         return facts
 

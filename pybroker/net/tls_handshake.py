@@ -87,7 +87,7 @@ class TlsHandshake(Step):
         self.preamble.refuse("the TLS handshake took long, and made room for others")
 
     def heard(self) -> None:
-        """Have the threads go on if there is a whole record."""
+        """Go on with the handshake if there is a whole record."""
         preamble = self.preamble
         try:
             octets = preamble.transport.receive(READ_OCTETS)

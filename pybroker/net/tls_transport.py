@@ -214,7 +214,7 @@ class TlsTransport(Transport):
         return not octets
 
     def _fail(self, error: OSError) -> None:
-        """Have whoever receives or sends next learn that the peer is gone."""
+        """Have the next call of `receive` or `send` say that the peer is gone."""
         self._unsent = b""
         self._fault = error.strerror or str(error)
 

@@ -59,10 +59,6 @@ class Transport:
         address, is_loopback = read_address(peer[0])
         return (address, peer[1]), (local[0], local[1]), is_loopback
 
-    def fileno(self) -> int:
-        """Return the number of the file descriptor."""
-        return self._sock.fileno()
-
     # -- octets -------------------------------------------------------------------------------------------------------
 
     def receive(self, octets_max: int) -> bytes:

@@ -220,7 +220,7 @@ def test_a_node_with_a_crowd_before_it_is_waited_for_with_pauses(folder, monkeyp
 def test_a_crowd_is_waited_for_no_longer_than_the_time_limit(folder, monkeypatch):
     listener, callers = crowd(folder / "c.web")
     monkeypatch.setattr(node_module, "TIMEOUT_S", 0.05)
-    with pytest.raises(Unavailable, match="too many stand before it"):
+    with pytest.raises(Unavailable, match="too many callers are waiting"):
         Node(folder / "c.web").ask("ping")
     assert listener.fileno() >= 0
     assert len(callers) > 1

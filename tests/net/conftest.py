@@ -17,7 +17,7 @@ PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 
 
 class Client:
-    """A socket that speaks pamqp. Every wait lets the server run, and none is longer than five seconds."""
+    """A socket that speaks pamqp. Every wait lets the server run, and none is longer than thirty seconds."""
 
     def __init__(self, address: Any) -> None:
         family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET

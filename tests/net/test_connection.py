@@ -70,8 +70,8 @@ def test_a_lost_socket_ends_its_session(connect, server):
 
 def test_a_reset_socket_ends_its_session(connect, server):
     client = connect().open()
-    busy_poll = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")
-    client.sock.setsockopt(plain.SOL_SOCKET, plain.SO_LINGER, busy_poll)
+    linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")
+    client.sock.setsockopt(plain.SOL_SOCKET, plain.SO_LINGER, linger)
     client.close()
     until(lambda: not server.connections)
     assert server.broker.sessions == {}

@@ -1,4 +1,4 @@
-"""Late answers over real sockets: who is told when, what is left of a refused peer, and how many there may be."""
+"""Delayed close over real sockets: who is told when, what is left of a refused peer, and how many there may be."""
 
 import resource
 
@@ -120,9 +120,9 @@ def test_there_are_so_many_and_the_next_due_is_answered_sooner(delayed_close, ti
 
 def test_they_leave_files_to_those_who_are_let_in(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (800, 800))
-    assert module.delayed_close_max() == 100
+    assert module.waiting_sockets_max() == 100
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
-    assert module.delayed_close_max() == module.SOCKETS_MAX
+    assert module.waiting_sockets_max() == module.SOCKETS_MAX
 
 
 def test_nothing_is_left_of_a_refused_peer_but_its_socket(server, connect, monkeypatch):

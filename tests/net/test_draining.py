@@ -97,7 +97,7 @@ def test_a_peer_that_never_closes_is_closed_at_the_deadline(draining, clock):
 
 
 def test_too_many_are_closed_from_the_oldest_on(draining, monkeypatch):
-    monkeypatch.setattr(module, "delayed_close_max", lambda: 2)
+    monkeypatch.setattr(module, "waiting_sockets_max", lambda: 2)
     first, *others = (pair(draining) for _ in range(4))
     assert len(draining) == 2
     with pytest.raises(OSError, match="Broken pipe"):

@@ -100,9 +100,9 @@ def test_a_session_that_was_never_let_in_cannot_be_resumed(made, tmp_path):
     with pytest.raises(Untrusted):
         contexts.admit(server)
     again, _ = shake_hands(contexts, context, session=client.session)
-    if again.session_reused:
-        with pytest.raises(Untrusted):
-            contexts.admit(again)
+    assert again.session_reused
+    with pytest.raises(Untrusted):
+        contexts.admit(again)
 
 
 def test_so_many_certificates_are_known_as_openssl_keeps_sessions(made, monkeypatch):

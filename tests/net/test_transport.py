@@ -48,7 +48,7 @@ class Veil(Transport):
         if not self._welcome:
             super().start_reading(call_back, *arguments)
         elif self._writer is None:
-            self._writer = self._loop.io(self.fileno(), WRITE)
+            self._writer = self._loop.io(self._sock.fileno(), WRITE)
             self._writer.start(self._write_first, call_back, *arguments)
 
     def _write_first(self, call_back, *arguments) -> None:

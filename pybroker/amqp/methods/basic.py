@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def basic_qos(channel: "AmqpChannel", method: Any) -> None:
-    """Limit what may be unacknowledged: for each new consumer, or, `global`, for the channel (G15) [basic.qos]."""
+    """Limit what may be unacknowledged: for each new consumer, or, `global`, for the channel [basic.qos]."""
     if method.prefetch_size:
         raise MethodNotImplemented(f"prefetch_size!=0 ({method.prefetch_size})")
     if method.global_:
@@ -87,7 +87,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
         exclusive=exclusive,
         prefetch=channel.prefetch,
     )
-    # Differs from RabbitMQ: it ignores no_local everywhere (G21).
+    # Differs from RabbitMQ: it ignores no_local everywhere.
     if method.no_local and queue.owner is None:
         text = "basic.consume: no_local has an effect on exclusive queues only"
         session.broker.warn("consumer.no_local_ignored", "no_local", text, session)
@@ -156,7 +156,7 @@ def basic_cancel(channel: "AmqpChannel", method: Any) -> None:
 
 
 def basic_get(channel: "AmqpChannel", method: Any) -> None:
-    """Fetch one message, or learn at once that there is none (G20) [basic.get]."""
+    """Fetch one message, or learn at once that there is none [basic.get]."""
     session, vhost = channel.session, channel.publisher.vhost
     name = queue_name(channel, method.queue)
     check(session.user, vhost.name, "read", "queue", name)

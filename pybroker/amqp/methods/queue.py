@@ -1,4 +1,4 @@
-"""Class queue (AMQP §1.7). An empty name means the queue the channel declared last (F5)."""
+"""Class queue (AMQP §1.7). An empty name means the queue the channel declared last."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any

@@ -51,7 +51,7 @@ def parse_fraction(text: str, expected: str = FRACTION) -> float:
     if not _FRACTION.fullmatch(text):
         raise _no_number(text, expected)
     fraction = float(text)
-    # Differs from RabbitMQ: it refuses a memory watermark above 1.0, which turns the alarm off (B11).
+    # Differs from RabbitMQ: it refuses a memory watermark above 1.0, which turns the alarm off.
     if not 0 <= fraction <= OCTETS_MAX:
         raise bad_argument("The threshold should be a fraction of 0.0 or more")
     return fraction

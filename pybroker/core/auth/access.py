@@ -22,7 +22,7 @@ _NO_LINE_ENDS: Final = str.maketrans("", "", "\r\n")
 
 
 def strip_line_ends(name: str) -> str:
-    """Return a name without CR and LF, which RabbitMQ takes out of queue and exchange names in silence (F2)."""
+    """Return a name without CR and LF, which RabbitMQ takes out of queue and exchange names in silence."""
     return name.translate(_NO_LINE_ENDS) if "\n" in name or "\r" in name else name
 
 
@@ -35,7 +35,7 @@ def find_queue(vhost: "VHost", name: str) -> "Queue":
 
 
 def check_exclusive_access(queue: "Queue", session: "SessionState | None") -> None:
-    """Refuse an exclusive queue to all but its owner (F27). Raises ResourceLocked (405)."""
+    """Refuse an exclusive queue to all but its owner. Raises ResourceLocked (405)."""
     if queue.owner is not None and queue.owner is not session:
         raise resource_locked(queue)
 
@@ -51,7 +51,7 @@ def find_accessible_queue(vhost: "VHost", session: "SessionState | None", name: 
 
 
 def resource_locked(queue: "Queue") -> ResourceLocked:
-    """Return the 405 of an exclusive queue of somebody else (F27)."""
+    """Return the 405 of an exclusive queue of somebody else."""
     return ResourceLocked(
         f"cannot obtain exclusive access to locked {describe('queue', queue.name, queue.vhost.name)}. It could be "
         "originally declared on another connection or the exclusive property value does not match that of the original "
@@ -65,20 +65,20 @@ def not_found(kind: str, name: str, vhost: "VHost") -> NotFound:
 
 
 def check_not_default(name: str) -> None:
-    """Refuse the default exchange, with which nothing can be done but publish (A16). Raises AccessRefused (403)."""
+    """Refuse the default exchange, with which nothing can be done but publish. Raises AccessRefused (403)."""
     if not name:
         raise AccessRefused("operation not permitted on the default exchange")
 
 
 def check_reserved(kind: str, name: str) -> None:
-    """Refuse to make what only the server may make (F3)."""
+    """Refuse to make what only the server may make."""
     if name.startswith(RESERVED):
         text = f"{kind} name '{name}' contains reserved prefix 'amq.*'"
         raise AccessRefused(text)
 
 
 def check_link(vhost: "VHost", user: "User | None", kind: str, name: str, arguments: "Table", key: str) -> None:
-    """Check the exchange that a new exchange or queue hands messages on to: a string, and permissions at both (A2)."""
+    """Check the exchange that a new exchange or queue hands messages on to: a string, and permissions at both."""
     if key not in arguments:
         return
     type_name = field_type(arguments, key)

@@ -51,7 +51,7 @@ class Expiry:
         self.check()
 
     def check(self) -> None:
-        """Tell of each certificate that has come nearer to its end than was told before. Called once a minute or so."""
+        """Tell of each certificate that has come nearer to its end than was told before. Called now and then."""
         now_s = self._broker.clock.timestamp_ms // 1000
         for file in self.files:
             for certificate in file.certificates:

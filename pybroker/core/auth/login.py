@@ -45,7 +45,7 @@ class Busy(Exception):
 
 
 class LoginPeer(Protocol):
-    """The peer of a login: a session of AMQP, or a client of the HTTP API. Names as in its log and its events."""
+    """The peer of a login: a session of any protocol, or a client of the HTTP API. Names as in its log."""
 
     @property
     def broker(self) -> "Broker":
@@ -233,20 +233,20 @@ class Logins:
         # A certificate may name nobody; a password always comes with a name.
         nobody = mechanism == EXTERNAL and not name
         text = verdict.reason if nobody else f"user {name!r:.256} - {verdict.reason}"
-        is_told = self.refused(f"{mechanism} login refused: {text}", peer, name)
+        is_told = self._refused(f"{mechanism} login refused: {text}", peer, name)
         error_text = verdict.reason if nobody else f"user '{name}' - {verdict.reason}"
         connection_events.authenticated(peer, name, error_text, audited=is_told)
         return verdict
 
-    def refused(self, text: str, session: "LoginPeer", user_name: str) -> bool:
-        """Count and log a login that was refused; of a flood so many lines a second, and then how many there were.
+    def _refused(self, text: str, peer: "LoginPeer", user_name: str) -> bool:
+        """Count and log a login that was refused; of a flood a few lines a second, and then how many there were.
 
         Return whether it was one of these: the audit log has the same ones.
         """
-        self._attempts(session).failed += 1
+        self._attempts(peer).failed += 1
         if not self._log_lines.allows():
             return False
-        log.error("%s (connection %s)", text, session.name, extra=event("login.refused", session, user=user_name))
+        log.error("%s (connection %s)", text, peer.name, extra=event("login.refused", peer, user=user_name))
         return True
 
     @property

@@ -23,7 +23,7 @@ READ: Final = "read"
 OWN_QUEUES: Final = "amq.pybroker."
 
 _OPTIONS: Final = re2.Options()
-_OPTIONS.log_errors = False  # it would write to stderr; the fault goes to who set the pattern
+_OPTIONS.log_errors = False  # it would write to stderr; the fault is reported to the caller
 
 
 class PatternError(ValueError):

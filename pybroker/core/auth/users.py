@@ -41,8 +41,9 @@ class User:
 
     `verdicts` remembers what `permissions.check` found, so that a pattern is run once a name; any change empties it.
     `password_hash` is as `password.py` makes it; empty means that no password fits. `known_password` is what
-    `login.py` remembers of the one that did, with when (ms); any change of the user empties it. `sessions` are those
-    that have entered a virtual host, `channels` how many they have. `limits` are RabbitMQ's, by name.
+    `login.py` remembers of the one that did, with the time until which it counts (ms); any change of the user empties
+    it. `sessions` are those that have entered a virtual host, `channels` how many they have. `limits` are RabbitMQ's,
+    by name.
     """
 
     __slots__ = (
@@ -206,7 +207,7 @@ class Users:
         return self.set_limits(name, {**self.named(name).limits, **checked_user_limits(given)}, cause)
 
     def set_limits(self, name: str, limits: Mapping[str, int], cause: Cause = BROKER) -> int:
-        """Replace the limits, which `quota.py` has checked; who is over them stays. Raises NoSuchUserError."""
+        """Replace the limits, which `quota.py` has checked; connections over them stay. Raises NoSuchUserError."""
         user = self.named(name)
         before, user.limits = user.limits, dict(limits)
         commit_position = self._keep(user)

@@ -104,7 +104,7 @@ class Consumer:
         )
 
     def dispatch(self, run: "Run", indexes: range, deliveries: int, now_ms: int) -> None:
-        """Deliver, and remember what must be acknowledged; without acknowledgement it is settled by that (F38)."""
+        """Deliver, and remember what must be acknowledged; without acknowledgement it is settled by that."""
         channel = self.channel
         n = len(indexes)
         first_tag = channel.next_tag

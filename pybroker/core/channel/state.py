@@ -43,7 +43,7 @@ class SessionState(Session):
     """A session that can own exclusive queues. While `outbox_full` nothing is delivered to any of its channels.
 
     `throttle` has the reasons for which it is not read, and `readable` says that there are none. It is `publishing` if
-    it did so some seconds ago, and since the last alarm was set: that one blocks it with the next publish (B4).
+    it did so some seconds ago, and since the last alarm was set: that one blocks it with the next publish.
     `portion_octets` is how much is read at a time until then, 0: as much as usual.
     """
 
@@ -311,7 +311,7 @@ class ChannelState:
     def give_back(
         self, batches: list[Batch], *, requeue: bool, at_once: bool = False, failed: bool = False
     ) -> "Removal | None":
-        """Reject or requeue: to the original place (F15), or to the dead letter exchange.
+        """Reject or requeue: to the original place, or to the dead letter exchange.
 
         A consumer may have `failed`, which counts for a delayed retry.
 

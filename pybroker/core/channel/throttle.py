@@ -1,4 +1,4 @@
-"""Throttle: why one session is not read, since when, and what it was the last times (E6, E7).
+"""Throttle: why one session is not read, since when, and what it was the last times.
 
 A cause is an alarm, which shows as `blocked`, or one of those that show as `flow`: the journal or a queue that cannot
 follow, a peer that does not read its replies. Octets and limits are the business of the part that stops the session.
@@ -129,7 +129,7 @@ _NEVER_MS: Final = -FLOW_SHOWN_MS
 _NO_CAUSES: Final[dict[ThrottleCause, int]] = {}
 
 
-# Differs from RabbitMQ: since 3.7 it does not tell what blocked a connection last (E7).
+# Differs from RabbitMQ: since 3.7 it does not tell what blocked a connection last.
 class Throttle:
     """`causes` are those of now, in the order they came, each with when (ms). The session is read while there is none.
 

@@ -1,6 +1,6 @@
 """A transaction of one channel ([tx]): publishes and acknowledgements that take effect at commit, or not at all.
 
-Publishes are routed when they are made and enqueued at commit (A12). Memory is bounded: above `tx_octets_max` the
+Publishes are routed when they are made and enqueued at commit. Memory is bounded: above `tx_octets_max` the
 channel is closed before more is kept.
 """
 

@@ -74,8 +74,5 @@ def parameter_cleared(notify: Notify, vhost_name: str, component: str, name: str
 
 
 def global_parameter(notify: Notify, event: str, name: str, cause: "Cause", **value: Any) -> None:
-    """Tell that a global parameter was set or cleared.
-
-    # Differs from RabbitMQ: 3.10 tells of both as parameter.set; 3.13 does as we do.
-    """
+    """Tell that a global parameter was set or cleared."""
     notify(event, {"component": "global", "name": name, **value}, cause)

@@ -83,7 +83,7 @@ _NAMED: Final = {
 
 
 class Entry(NamedTuple):
-    """One event, as it happened; made on the loop, written elsewhere."""
+    """One event, as it happened."""
 
     timestamp_ms: int
     event: str
@@ -103,7 +103,7 @@ def line(entry: Entry) -> str:
 
 
 def document(entry: Entry) -> dict[str, Any]:
-    """Return an entry as the log has it; of an event that is not logged, all facts."""
+    """Return an entry of a logged event as the log has it."""
     event, cause = entry.event, entry.cause
     facts = {**entry.facts, **entry.more}
     connection = cause.connection if cause is not None else facts.get("connection_name", "")
@@ -123,7 +123,7 @@ def document(entry: Entry) -> dict[str, Any]:
         "connection": capped(connection),
         "peer": capped(connection.partition(" -> ")[0]),
         "cause": capped(why),
-        "facts": {key: shown(facts[key]) for key in SHOWN.get(event, facts) if key in facts},
+        "facts": {key: shown(facts[key]) for key in SHOWN[event] if key in facts},
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from pybroker.core.channel.state import SessionState
 
-# RabbitMQ's names for who is no user (rabbit.hrl, rabbitmqctl).
+# RabbitMQ's names for causes that are not users (rabbit.hrl, rabbitmqctl).
 INTERNAL_USER: Final = "rmq-internal"
 COMMAND_USER: Final = "rmq-cli"
 

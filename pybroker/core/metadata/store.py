@@ -1,7 +1,7 @@
 """Durable nouns as rows of the definitions, written when they are made or changed, deleted when they go.
 
 Called whenever such a noun is made or removed, in the same turn; transient and exclusive ones get no row and are gone
-after a restart (F19, F20). `load.py` reads the rows; `user_rows.py` has those of users. Does not know the format of the
+after a restart. `load.py` reads the rows; `user_rows.py` has those of users. Does not know the format of the
 file.
 
 A value is what RabbitMQ's definitions files have; `arguments_amqp` beside `arguments` are the octets of the table in

@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeAlias
 REPLIES_MAX: Final = 64
 OCTETS_MAX: Final = 1_048_576
 
-# Octets to be sent, or who has them when it is their turn.
+# Octets to be sent, or a function that returns them in its turn.
 Say: TypeAlias = bytes | Callable[[], list[bytes]]
 
 

@@ -44,8 +44,8 @@ log = logging.getLogger("pybroker.connection")
 class PeerSession(SessionState):
     """`protocol` is its name for people, `kind` in the log; `heartbeat` are the octets of one.
 
-    `unsent_octets` were given away and are not accepted by the kernel, `queued_octets` are in the outbox, and
-    `reply_octets` of both are no deliveries: so many at most. `rest` was received and is not understood yet.
+    `queued_octets` wait in the outbox, `unsent_octets` were handed over but not yet accepted by the kernel, and
+    `reply_octets` is an upper bound on how many of both are not deliveries. `rest` was received and is not parsed yet.
     """
 
     protocol: ClassVar[str]
@@ -138,7 +138,7 @@ class PeerSession(SessionState):
 
     @property
     def shown_state(self) -> str:
-        """Return the state for list_connections: alarms win over `flow`, which is shown some seconds longer (E6)."""
+        """Return the state for list_connections: alarms win over `flow`, which is shown some seconds longer."""
         if self.state is not State.RUNNING:
             return self.state.value
         if self.broker.alarms:
@@ -251,7 +251,7 @@ class PeerSession(SessionState):
         self.outbox.clear()
         self.rest = b""
         if self.link is not None:
-            self.mark_dirty()  # somebody else knew before our own driver did (F42)
+            self.mark_dirty()  # somebody else knew before our own driver did
 
     def _log_end(self, state: State, reason: str) -> None:
         """Log why it ended, and in which state it was."""
@@ -272,7 +272,7 @@ class PeerSession(SessionState):
             log.info("closing %s connection %s (%s): %s", self.kind, self.pid, described(self), why, extra=extra)
 
     def peer_alive(self) -> bool:
-        """Tell whether the peer's socket still stands; asked by an exclusive declare of another session (F42)."""
+        """Tell whether the peer's socket still stands; asked by an exclusive declare of another session."""
         return self.link is None or bool(self.link.peer_alive())
 
     # -- time ---------------------------------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ class PeerSession(SessionState):
         super().reading_resumed()
 
     def heed_alarms(self) -> None:
-        """Go on or be blocked as the alarms say, and tell a peer that wants to know, once (E9)."""
+        """Go on or be blocked as the alarms say, and tell a peer that wants to know, once."""
         if self.state is not State.RUNNING:
             return
         super().heed_alarms()

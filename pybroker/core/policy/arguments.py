@@ -161,7 +161,7 @@ def check_consume_arguments(queue: "Queue", arguments: "Table") -> None:
 
 
 def consumer_priority(arguments: "Table") -> int:
-    """Return the x-priority of checked consumer arguments, 0 when absent (F18)."""
+    """Return the x-priority of checked consumer arguments, 0 when absent."""
     value: int = arguments.get("x-priority", 0)
     return value
 
@@ -169,7 +169,7 @@ def consumer_priority(arguments: "Table") -> int:
 def check_queue_properties(
     vhost: "VHost", name: str, queue_type: str, *, durable: bool, exclusive: bool, auto_delete: bool
 ) -> None:
-    """Refuse properties that a queue type cannot have: F23, F28. Raises PreconditionFailed (406)."""
+    """Refuse properties that a queue type cannot have. Raises PreconditionFailed (406)."""
     if queue_type == "classic":
         return
     for wrong, what in ((auto_delete, "auto-delete"), (exclusive, "exclusive-owner"), (not durable, "non-durable")):

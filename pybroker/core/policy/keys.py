@@ -237,7 +237,7 @@ def without_effect(definition: Definition) -> list[str]:
 
 
 def merged(users: Definition, operators: Definition) -> dict[str, Any]:
-    """Return two policies' definitions as one: of two numbers the lower, of two words the operator's (F13)."""
+    """Return two policies' definitions as one: of two numbers the lower, of two words the operator's."""
     both = dict(users)
     for name, value in operators.items():
         merge = KEYS[name].merge

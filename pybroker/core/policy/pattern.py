@@ -11,7 +11,7 @@ import re2
 PATTERN_CHARS_MAX: Final = 1_000
 
 _OPTIONS: Final = re2.Options()
-_OPTIONS.log_errors = False  # it would write to stderr; the fault goes to who set the pattern
+_OPTIONS.log_errors = False  # it would write to stderr; the fault is reported to the caller
 
 _NOT, _AND = "(?!", "(?="
 

@@ -92,7 +92,7 @@ class Applied:
         return "" if self.operator is None else self.operator.name
 
     def limits(self, arguments: Mapping[str, Any], queue_type: str) -> "QueueLimits":
-        """Return what a queue's arguments and these policies come to (F12, F13)."""
+        """Return what a queue's arguments and these policies come to."""
         if arguments:
             return self._resolved(arguments, queue_type)
         limits = self._plain.get(queue_type)

@@ -209,7 +209,7 @@ class Backlog:
         self.transient_unacknowledged = self.transient_octets_unacknowledged = 0
 
     def requeue(self, entries: list[Entry]) -> None:
-        """Put unacknowledged messages back to their original place (F15)."""
+        """Put unacknowledged messages back to their original place."""
         if self.transient_unacknowledged:
             messages, octets = _transient(entries)
             self.transient_unacknowledged -= messages

@@ -136,7 +136,7 @@ def _count_redelivered(queue: "Queue", consumer: "Consumer", messages: int) -> N
 
 
 def requeue(queue: "Queue", batches: "list[Batch]", *, failed: bool) -> None:
-    """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead.
+    """Put unacknowledged messages back to their original place; delivered too often, they are dead.
 
     They may have to wait for their retry: those that a consumer `failed` at, or the others, or all.
     """

@@ -1,4 +1,4 @@
-"""Message TTL and queue TTL (F32). Due times are computed, never stored, so that a changed limit acts at once.
+"""Message TTL and queue TTL. Due times are computed, never stored, so that a changed limit acts at once.
 
 As in RabbitMQ only the head of each level is looked at: a message behind a longer-lived one waits for it.
 Unacknowledged messages do not expire; returned ones do at once.

@@ -1,4 +1,4 @@
-"""Length limits (F32): drops and refusals of a queue that has more than x-max-length or x-max-length-bytes ready."""
+"""Length limits: drops and refusals of a queue that has more than x-max-length or x-max-length-bytes ready."""
 
 from typing import TYPE_CHECKING, Final
 

@@ -131,7 +131,7 @@ class Queue(Destination):
 
     @property
     def messages(self) -> int:
-        """Return ready, unacknowledged and delayed messages together, as `list_queues` counts them (F41)."""
+        """Return ready, unacknowledged and delayed messages together, as `list_queues` counts them."""
         return self.backlog.messages + route.held(self)[0]
 
     @property
@@ -310,7 +310,7 @@ class Queue(Destination):
             self.log.settle(self.id, run, indexes)
 
     def give_back(self, batches: "list[Batch]", *, failed: bool = False) -> None:
-        """Put unacknowledged messages back to their original place (F15), or have them wait for their retry.
+        """Put unacknowledged messages back to their original place, or have them wait for their retry.
 
         Delivered too often, they are dead.
         """
@@ -405,7 +405,7 @@ class Queue(Destination):
         return count
 
     def consumer_left(self, cause: "Cause") -> None:
-        """Do what a consumer's leaving means; that of the last one: auto-delete (F25), or the start of x-expires."""
+        """Do what a consumer's leaving means; that of the last one: auto-delete, or the start of x-expires."""
         if self.deleted:
             return
         if self.refused_origin and not any(consumer.no_local for consumer in self.consumers):

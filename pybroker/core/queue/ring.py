@@ -1,4 +1,4 @@
-"""The consumers of one queue, and whose turn it is: round robin among the able ones of the highest priority (F18).
+"""The consumers of one queue, and whose turn it is: round robin among the able ones of the highest priority.
 
 A consumer without credit leaves the ring and comes back by `resume`, so that a turn costs O(able consumers). One that
 unsubscribes is passed over where it stands: to take it out of the middle would cost O(consumers) each time.

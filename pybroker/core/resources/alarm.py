@@ -1,6 +1,6 @@
-"""Alarms: which resources are short, on which nodes. While one is, connections that publish are not read (B3, D8).
+"""Alarms: which resources are short, on which nodes. While one is, connections that publish are not read.
 
-An alarm belongs to a node's name: any node's blocks everywhere (B21). The daemon measures;
+An alarm belongs to a node's name: any node's blocks everywhere. The daemon measures;
 each protocol decides what a connection does about an alarm. Log lines are RabbitMQ's (rabbit_alarm.erl).
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MEMORY: Final = "memory"
 DISK: Final = "disk"
-# Blocks nobody who is connected: there is no room for new connections (E12).
+# Blocks nobody who is connected: there is no room for new connections.
 FILES: Final = "file_descriptor_limit"
 
 _SET: Final = {MEMORY: "alarm.memory.set", DISK: "alarm.disk.set", FILES: "alarm.files.set"}
@@ -94,7 +94,7 @@ class Alarms:
 
     @property
     def reason(self) -> str:
-        """Return the reason for clients: `low on memory & disk` (E9); empty while nothing is short."""
+        """Return the reason for clients: `low on memory & disk`; empty while nothing is short."""
         return f"low on {' & '.join(self.resources)}" if self else ""
 
     def sentences(self, node: str | None = None) -> list[str]:

@@ -1,7 +1,7 @@
-"""Paging: while memory is short, the queue that holds most of it gives some up, a steady share at a time (C1, C2).
+"""Paging: while memory is short, the queue that holds most of it gives some up, a steady share at a time.
 
-Contents that are in the log cost nothing to evict; transient ones go to the page log, but not while the disk is short
-(C5). The daemon says when memory is short and how much is used; `page_out` chooses what leaves a queue.
+Contents that are in the log cost nothing to evict; transient ones go to the page log, but not while the disk is short.
+The daemon says when memory is short and how much is used; `page_out` chooses what leaves a queue.
 
 Meanwhile no more comes in than goes out: a connection that publishes more than its part of that into a queue with a
 backlog is not read until the next tick, and is shown in `flow` by that queue.
@@ -46,7 +46,7 @@ def resident_octets(queue: "Destination") -> int:
     return queue.octets_resident + MESSAGE_OCTETS * queue.messages_resident
 
 
-# Differs from RabbitMQ: since version 4 nothing of a queue stays in memory, and the paging ratio means nothing (C2).
+# Differs from RabbitMQ: since version 4 nothing of a queue stays in memory, and the paging ratio means nothing.
 class Paging(BackgroundTask):
     """`tick` gives a budget, which is used up in the next turns, one page after the other.
 

@@ -1,6 +1,6 @@
 """The memory high watermark and the free disk limit: their settings, and how many octets these come to.
 
-They hold until the daemon stops (B15). The daemon measures how much memory there is and how much of it is used; this
+They hold until the daemon stops. The daemon measures how much memory there is and how much of it is used; this
 module keeps the figures and does no I/O. `alarm` has the consequences of a limit.
 """
 
@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 
 from pybroker.log_event import event
 
-MEMORY_FRACTION_DEFAULT: Final = 0.4  # B2
-PAGING_RATIO_DEFAULT: Final = 0.5  # C2
-DISK_OCTETS_DEFAULT: Final = 50_000_000  # D1
-MEMORY_INTERVAL_MS_DEFAULT: Final = 1_000  # B19
-# Ways to count used memory: all of the process, or all but what its allocator can give out again (B20).
+MEMORY_FRACTION_DEFAULT: Final = 0.4
+PAGING_RATIO_DEFAULT: Final = 0.5
+DISK_OCTETS_DEFAULT: Final = 50_000_000
+MEMORY_INTERVAL_MS_DEFAULT: Final = 1_000
+# Ways to count used memory: all of the process, or all but what its allocator can give out again.
 ALLOCATED: Final = "allocated"
 RSS: Final = "rss"
-# Total memory that is assumed if the system does not tell (B16).
+# Total memory that is assumed if the system does not tell.
 ASSUMED_OCTETS: Final = 1 << 30
 # The documents' MB.
 MIB: Final = 1 << 20
@@ -81,7 +81,7 @@ class ResourceLimits:
 
     @property
     def memory_limit_octets(self) -> int:
-        """Return the memory limit in octets; an absolute one is no more than there is (B11)."""
+        """Return the memory limit in octets; an absolute one is no more than there is."""
         if self.memory_octets is not None:
             return min(self.memory_octets, self.total.octets)
         assert self.memory_relative is not None
@@ -89,19 +89,19 @@ class ResourceLimits:
 
     @property
     def never_short(self) -> bool:
-        """Tell whether the memory limit is above what there is, so that its alarm cannot go off (B11)."""
+        """Tell whether the memory limit is above what there is, so that its alarm cannot go off."""
         return self.memory_relative is not None and self.memory_relative > 1
 
     @property
     def paging_octets(self) -> int:
-        """Return above how many octets used contents are paged out (C1); with a ratio above 1 that is never (C4)."""
+        """Return above how many octets used contents are paged out; with a ratio above 1 that is never."""
         if self.paging_ratio > 1:
             return sys.maxsize
         return int(self.paging_ratio * self.memory_limit_octets)
 
     @property
     def disk_limit_octets(self) -> int:
-        """Return how many octets are to stay free on the data folder's partition (D1, D3)."""
+        """Return how many octets are to stay free on the data folder's partition."""
         if self.disk_octets is not None:
             return self.disk_octets
         assert self.disk_relative is not None
@@ -114,7 +114,7 @@ class ResourceLimits:
         return TotalMemory(self.total_override_octets, CONFIGURED, found.installed)
 
     def set_total(self, found: TotalMemory) -> None:
-        """Take how much memory was found, unless it is configured; tell what is odd about it, once (B1, B7, B9)."""
+        """Take how much memory was found, unless it is configured; tell what is odd about it, once."""
         total = self.bound_by(found)
         if total == self.total:
             return
@@ -126,7 +126,7 @@ class ResourceLimits:
             log.warning("Only %dMB of %dMB memory usable due to %s.", usable, installed, why, extra=extra)
 
     def set_memory_relative(self, fraction: float) -> None:
-        """Set the watermark to a fraction of the total memory: 0 blocks all publishing (B10), above 1 none (B11)."""
+        """Set the watermark to a fraction of the total memory: 0 blocks all publishing, above 1 none."""
         self.memory_relative, self.memory_octets = fraction, None
         self.log_memory()
 
@@ -136,7 +136,7 @@ class ResourceLimits:
         self.log_memory()
 
     def set_disk_relative(self, fraction: float) -> None:
-        """Set the free disk limit to a multiple of the total memory (D3)."""
+        """Set the free disk limit to a multiple of the total memory."""
         self.disk_relative, self.disk_octets = fraction, None
         self.log_disk()
 
@@ -146,7 +146,7 @@ class ResourceLimits:
         self.log_disk()
 
     def log_memory(self) -> None:
-        """Write the documents' line about the memory limit; MB are cut off, not rounded (B8, B13)."""
+        """Write the documents' line about the memory limit; MB are cut off, not rounded."""
         # Differs from RabbitMQ: it takes 1.0 for what the configuration has above that.
         if self.memory_relative is not None and self.memory_relative > 1:
             reached, extra = self._when_reached(), event("memory.limit.unreachable")
@@ -162,7 +162,7 @@ class ResourceLimits:
         return "it can never be reached"
 
     def log_disk(self) -> None:
-        """Write the documents' line about the disk limit (D5)."""
+        """Write the documents' line about the disk limit."""
         limit = self.disk_limit_octets
         extra = event("disk.limit.set", limit=limit)
         log.info("Disk free limit set to %dMB (%d octets)", limit // MIB, limit, extra=extra)

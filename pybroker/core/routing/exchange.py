@@ -23,7 +23,7 @@ ALTERNATE: Final = "alternate-exchange"
 
 
 class Exchange:
-    """One exchange of a vhost. `alternate` is the one in force: the declared argument, else a policy's (A15).
+    """One exchange of a vhost. `alternate` is the one in force: the declared argument, else a policy's.
 
     `exchanges_bound` counts the bindings that lead to exchanges, so that the router can see at a glance that none does.
     It is `dynamic` if where a message goes is not told by its routing key alone: such routes are not kept. `user` is
@@ -97,7 +97,7 @@ class Exchange:
         return self.applied.policy
 
     def apply_policy(self, alternate: str | None) -> None:
-        """Take a policy's alternate exchange, or none; a declared one wins (A15)."""
+        """Take a policy's alternate exchange, or none; a declared one wins."""
         self.alternate = self.arguments.get(ALTERNATE, alternate)
 
     def validate_binding(self, routing_key: str, arguments: "Table") -> None:

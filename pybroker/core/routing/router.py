@@ -1,4 +1,4 @@
-"""The way from an exchange to queues: bound exchanges, alternate exchanges, and no circle twice (A1-A17).
+"""The way from an exchange to queues: bound exchanges, alternate exchanges, and no circle twice.
 
 Knows exchanges by their base class. Does not know what happens to an unroutable message (returned, dropped), nor
 permissions, nor the names of direct reply-to: the publisher's side does.
@@ -59,7 +59,7 @@ def _walk(
     *,
     probe: bool,
 ) -> Routed:
-    """Follow exchanges and alternates from `exchange`, which found `found`. Each routes a message once (A8)."""
+    """Follow exchanges and alternates from `exchange`, which found `found`. Each routes a message once."""
     queues: dict[Destination, None] = {}
     seen = {exchange}
     waiting: list[Exchange] = []
@@ -74,7 +74,7 @@ def _walk(
                     seen.add(destination)
                     waiting.append(destination)
         elif exchange.alternate is not None:
-            # A4: the alternate is for what this exchange itself could not route. A bound exchange that was found counts
+            # The alternate is for what this exchange itself could not route. A bound exchange that was found counts
             # as routed, even where it leads nowhere.
             alternate = vhost.exchanges.get(exchange.alternate)
             if alternate is None:
@@ -103,7 +103,7 @@ def _staying(vhost: "VHost", found: Destinations) -> Destinations:
 
 
 def _count_missing(vhost: "VHost", exchange: Exchange) -> None:
-    """Count and tell that an alternate exchange is not there (A6)."""
+    """Count and tell that an alternate exchange is not there."""
     # Differs from RabbitMQ: its documents promise this warning, its code drops in silence.
     vhost.unroutable_ae_missing += 1
     name = describe("exchange", exchange.name, vhost.name)

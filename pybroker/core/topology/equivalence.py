@@ -1,4 +1,4 @@
-"""Equivalence of a redeclaration: the arguments that must be equal, their order, and the error if one is not (F8).
+"""Equivalence of a redeclaration: the arguments that must be equal, their order, and the error if one is not.
 
 For queues and exchanges alike (rabbit_amqqueue:assert_equivalence, rabbit_misc:assert_args_equivalence).
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.wire.table import Table
 
-# All that is compared where a quorum queue is declared again as a classic one, if the configuration permits that (F9).
+# All that is compared where a quorum queue is declared again as a classic one, if the configuration permits that.
 _RELAXED: Final = (
     "x-dead-letter-exchange",
     "x-dead-letter-routing-key",
@@ -32,7 +32,7 @@ _INTEGER_CLASS: Final = INTEGERS | {"decimal"}
 def assert_equivalent(
     queue: "Queue", *, durable: bool, auto_delete: bool, owner: object | None, arguments: "Table"
 ) -> None:
-    """Compare a redeclaration with the queue that exists (F8, F9): exclusivity, durable, auto_delete, arguments.
+    """Compare a redeclaration with the queue that exists: exclusivity, durable, auto_delete, arguments.
 
     `owner` is the declaring session if the declaration is exclusive, else None.
 

@@ -126,7 +126,7 @@ def declare_exchange(
     assert_same_field(resource, "durable", exchange.durable, durable)
     assert_same_field(resource, "auto_delete", exchange.auto_delete, auto_delete)
     assert_same_field(resource, "internal", exchange.internal, internal)
-    # A17: the only argument that any of these types compares.
+    # The only argument that any of these types compares.
     assert_same_arguments(resource, exchange.arguments, arguments, (ALTERNATE,))
     # A client that declares what another has just declared must not be answered before it is on disk.
     return vhost.broker.definitions.commit_position if exchange.durable else 0

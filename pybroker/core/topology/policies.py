@@ -244,7 +244,7 @@ def _check(_vhost_name: str, name: str, value: Any, *, operator: bool) -> None:
 
 
 def _apply_to_exchange(exchange: "Exchange", applied: Applied) -> None:
-    # The default exchange is under policies by name, but is none that could have an alternate exchange (A16).
+    # The default exchange is under policies by name, but is none that could have an alternate exchange.
     before = exchange.alternate
     if exchange.name:
         exchange.apply_policy(applied.definition.get(ALTERNATE))

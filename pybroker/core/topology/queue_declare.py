@@ -47,8 +47,7 @@ def check_queue_declare(
 ) -> "tuple[str, Queue | None]":
     """Check an active queue.declare to the end; return the name, made up if none was given, and the queue if it exists.
 
-    If the queue is None, the caller makes it. The vhost's default queue type is put into the arguments (F43). F3, F4,
-    F7, F8, F10, F23, F28, F42.
+    If the queue is None, the caller makes it. The vhost's default queue type is put into the arguments.
 
     Raises AccessRefused (403), ResourceLocked (405), PreconditionFailed (406); StillLeavingError.
     """
@@ -66,7 +65,7 @@ def check_queue_declare(
     owner = session if exclusive else None
     queue = vhost.queues.get(name)
     if queue is not None and queue.owner is not None and queue.owner is not session:
-        # Differs from RabbitMQ (F42): an owner whose peer has gone unnoticed goes first, its exclusive queues with it.
+        # Differs from RabbitMQ: an owner whose peer has gone unnoticed goes first, its exclusive queues with it.
         if exclusive and not queue.owner.peer_alive():
             queue.owner.peer_gone("its exclusive queue is declared again")
         if not queue.deleted and queue not in queue.owner.exclusive_queues:
@@ -93,7 +92,7 @@ def create_queue(
     asked: QueueProperties,
     cause: "Cause",
 ) -> int:
-    """Make a queue that has been checked; one that is durable, and not exclusive (F7), is kept.
+    """Make a queue that has been checked; one that is durable, and not exclusive, is kept.
 
     Return the commit position to wait for.
     """
@@ -136,7 +135,7 @@ def _add_default_type(vhost: "VHost", arguments: "Table", *, fits: bool) -> None
 
 
 def _server_name(arguments: "Table") -> str:
-    """Return `amq.gen-` and 22 random characters (F4). Raises PreconditionFailed (406) for types that want a name."""
+    """Return `amq.gen-` and 22 random characters. Raises PreconditionFailed (406) for types that want a name."""
     queue_type = queue_type_of(arguments)
     if queue_type != "classic":
         text = f"Cannot declare a server-named queue for type rabbit_{queue_type}_queue"

@@ -93,7 +93,7 @@ class VHost:
 
     @property
     def queue_type(self) -> str:
-        """Return the type of a queue declared without x-queue-type (F43): its own default, or the node's."""
+        """Return the type of a queue declared without x-queue-type: its own default, or the node's."""
         # Differs from RabbitMQ: 3.13 falls back to classic, whatever its node's default is.
         return self.default_queue_type or self.broker.settings.default_queue_type
 

@@ -227,7 +227,7 @@ def _set_limits(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
             setattr(marks, absolute, octets)
             setattr(marks, relative, fraction if octets is None else None)
         if octets is not None and fraction is not None:
-            # RabbitMQ's warning to the letter (B12).
+            # RabbitMQ's warning to the letter.
             places = [each.where for each in config.assignments if each.key in forms]
             config.warnings.append(
                 f"Both {forms[0]} and {forms[1]} are configured. {forms[0]} has precedence ({', '.join(places)})"

@@ -43,7 +43,7 @@ def in_force(config: Config) -> list[Row]:
     given = {each.key: each for each in config.assignments}
     for limit in LIMITS:
         if f"{limit}.absolute" in given:
-            given.pop(f"{limit}.relative", None)  # not in force (B12)
+            given.pop(f"{limit}.relative", None)  # not in force
     changed = config.settings.set_at_run_time
     by_name: dict[str, list[tuple[str, str]]] = {}
     for each in given.values():

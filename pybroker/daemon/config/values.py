@@ -115,7 +115,7 @@ def fraction(text: str) -> float:
 
 
 def paging_ratio(text: str) -> float:
-    """Return at which part of the memory limit contents are paged out; above 1 they never are (C4)."""
+    """Return at which part of the memory limit contents are paged out; above 1 they never are."""
     # Differs from RabbitMQ: its newer form of configuration refuses 1.0 and more, which its documents tell to use.
     try:
         ratio = fraction(text)
@@ -127,7 +127,7 @@ def paging_ratio(text: str) -> float:
 
 
 def strategy(text: str) -> str:
-    """Return how the memory that is used is counted (B20)."""
+    """Return how the memory that is used is counted."""
     if text in {"erlang", "legacy"}:
         raise ValueError(
             "expected allocated or rss: erlang and legacy measure the Erlang VM, which pybroker does not have"

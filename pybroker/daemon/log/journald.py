@@ -69,7 +69,7 @@ class JournaldHandler(logging.Handler):
                 self.flush()
 
     def close(self) -> None:
-        """Send nothing any more."""
+        """Send what waits, for CLOSE_US_MAX at most, and close the socket."""
         # The kernel's own limit: a call of Python's would ask over and over again.
         self._socket.setblocking(True)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, CLOSE_US_MAX))

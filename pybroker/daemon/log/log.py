@@ -66,7 +66,7 @@ class _Follower(logging.Handler):
         """Return the oldest, and forget them."""
         found = [self._kept.popleft() for _ in range(min(most, len(self._kept)))]
         if self._dropped and not self._kept:
-            found.append(f"... {self._dropped} lines dropped because the log is too slow")
+            found.append(f"... {self._dropped} lines dropped because the reader is too slow")
             self._dropped = 0
         return found
 

@@ -1,7 +1,7 @@
-"""The disk monitor: compares free space on the data folder's partition with the limit, and sets the alarm (D1).
+"""The disk monitor: compares free space on the data folder's partition with the limit, and sets the alarm.
 
-The nearer the limit, the more often it is looked (D4). A disk on which the log could not be written is short whatever
-its figures say, until it can be written again (D11).
+The nearer the limit, the more often it is looked. A disk on which the log could not be written is short whatever
+its figures say, until it can be written again.
 """
 
 import logging
@@ -80,7 +80,7 @@ class DiskMonitor(Watch):
         self.looked()
 
     def full(self, text: str) -> None:
-        """Learn that the log cannot be written for want of room, and why; or that it can again, with no text (D11)."""
+        """Learn that the log cannot be written for want of room, and why; or that it can again, with no text."""
         # Differs from RabbitMQ: it looks at the figures alone, and ends when it cannot write.
         if text == self._full:
             return  # the journal says so whenever it finds that there is room
@@ -88,13 +88,13 @@ class DiskMonitor(Watch):
         self.check()
 
     def enable(self) -> None:
-        """Watch the disk again (D10)."""
+        """Watch the disk again."""
         self.enabled, self.retries = True, RETRIES
         self.check()
         log.info("Free disk space monitor was enabled", extra=event("disk.monitor.enabled"))
 
     def disable(self) -> None:
-        """Watch it no longer; an alarm that nobody would clear is cleared (D10)."""
+        """Watch it no longer; an alarm that nobody would clear is cleared."""
         # Differs from RabbitMQ: its alarm stays, and publishers blocked.
         self._stop()
         log.info("Free disk space monitor was manually disabled", extra=event("disk.monitor.disabled"))

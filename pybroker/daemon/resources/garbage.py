@@ -26,7 +26,7 @@ def begin() -> None:
 
 
 def collect_young() -> None:
-    """Collect what is not old: twice a second, and when memory is short (B19).
+    """Collect what is not old: twice a second, and when memory is short.
 
     Python counts what is born less what is freed. While a backlog goes out as fast as it comes in that is nothing,
     and the young would become as many as there are messages.

@@ -1,4 +1,4 @@
-"""The memory monitor: compares used memory with the watermark, sets and clears the alarm, and feeds paging (B19, C1).
+"""The memory monitor: compares used memory with the watermark, sets and clears the alarm, and feeds paging.
 
 A look costs some microseconds: the kernel's figure, the broker's own count, and once a second a sum over connections.
 The broker decides what follows from an alarm; `total_memory` knows how much memory there is.
@@ -121,7 +121,7 @@ class Monitor(Watch):
             measured.reusable, measured.used = 0, measured.rss
 
     def _judge(self) -> None:
-        """Set or clear the alarm: the level alone counts, however often that changes (B18)."""
+        """Set or clear the alarm: the level alone counts, however often that changes."""
         marks, alarms = self._broker.settings.watermarks, self._broker.alarms
         used, limit = marks.measured.used, marks.memory_limit_octets
         was_short, self._short = self._short, used > limit

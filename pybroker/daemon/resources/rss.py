@@ -1,4 +1,4 @@
-"""Resident memory of the process, as the kernel and malloc count it (B20). Does not know queues."""
+"""Resident memory of the process, as the kernel and malloc count it. Does not know queues."""
 
 import os
 import resource

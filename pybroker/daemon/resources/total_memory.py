@@ -1,4 +1,4 @@
-"""How much memory this process may use: the least of what is installed and of what bounds it (B1, B7).
+"""How much memory this process may use: the least of what is installed and of what bounds it.
 
 RabbitMQ looks at the installed memory alone, so that in a container its alarm goes off after the kernel has killed it.
 """
@@ -26,7 +26,7 @@ log = logging.getLogger("pybroker")
 
 
 def announce(watermarks: ResourceLimits) -> None:
-    """Measure for the first time, and log what the limits come to (B13, B16, D5)."""
+    """Measure for the first time, and log what the limits come to."""
     total = measure()
     if total == ASSUMED and watermarks.total_override_octets is None:
         log.warning(

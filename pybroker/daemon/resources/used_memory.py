@@ -1,4 +1,4 @@
-"""Used memory: the resident set without memory that was freed in it and can be used again (B20).
+"""Used memory: the resident set without memory that was freed in it and can be used again.
 
 Python and malloc keep freed memory, so the resident set stays high when a backlog is drained, and an alarm that
 compared it would not clear. How much the allocator holds free cannot be measured. But the broker accounts for what it

@@ -1,4 +1,4 @@
-"""Telemetry: the counters of all nouns, every ten seconds, as lines of JSON in files.
+"""Telemetry: what queues, connections and the node count, as rows in files and in streams of the broker's own.
 
-Owns the files and their rotation. Does not know what is made of them (`spark/pipeline/`).
+Owns both, and the rotation of the files. Does not know what is made of them (`spark/pipeline/`).
 """

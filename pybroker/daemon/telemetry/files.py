@@ -105,7 +105,7 @@ class TelemetryFiles:
                 log.warning("the telemetry file %s could not be removed: %s", path, error.strerror, extra=extra)
 
     def close(self) -> None:
-        """Close every file; one that an earlier start left open gets its name, too."""
+        """Close every file."""
         for table in list(self._files):
             self._close(table)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 
-from pybroker.core.events.audit import Entry, document
+from pybroker.core.events.audit import Entry, document, is_logged
 from pybroker.daemon.telemetry.files import VERSION, encode_rows
 from pybroker.daemon.telemetry.gaps import DISK, OVERFLOW, Gaps, Row
 from pybroker.daemon.telemetry.own_stream import OwnStream
@@ -95,7 +95,9 @@ class OwnStreams:
         self._is_open = True
 
     def take_event(self, name: str, facts: Mapping[str, Any], cause: "Cause | None", more: Mapping[str, Any]) -> None:
-        """Collect an event."""
+        """Collect an event, if it is one of the audit log's."""
+        if not is_logged(name, facts):
+            return
         if len(self._events) >= WAITING_EVENTS_MAX:
             self.events.dropped += 1
             return
@@ -170,6 +172,6 @@ class OwnStreams:
         self._gaps.begin(table, from_ms, why, rows)
 
     def _publish_gaps(self, rows: list[Row]) -> None:
-        if rows[0]["to_ms"] is not None:  # how it began cannot be told
+        if rows[0]["to_ms"] is not None:  # a row about its beginning would be dropped as well
             lines = encode_rows(self._head, list(rows)).splitlines()
             self.telemetry.publish(GAP_TABLE, [(GAP_TABLE, line) for line in lines])

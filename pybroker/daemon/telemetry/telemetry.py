@@ -151,7 +151,7 @@ class Telemetry:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Return what `status` shows: rows and octets written, rows that were dropped."""
+        """Return what `status` shows: rows given to the writer, octets written, rows that were dropped."""
         writer = self._writer
         dropped = writer.rows_dropped
         return {"interval_ms": self.interval_ms, "rows": writer.rows_given, "octets": writer.octets, "dropped": dropped}
@@ -188,6 +188,7 @@ class Telemetry:
             self._looker.kill()
         broker = self._broker
         broker.losses = None
+        broker.alarms.change_observers.remove(self._alarms_changed)
         broker.ends.queues.remove(self._queue_deleted)
         broker.ends.sessions.remove(self._session_closed)
         self._pause = lambda _: gevent.sleep(0)  # no slice has to wait for the thread

@@ -27,7 +27,7 @@ BACKLOG: Final = 1_024
 IDLE_S: Final = 60.0
 # From the first octet of a request to the end of its head.
 HEAD_S: Final = 10.0
-# From the first octet of TLS to the end of the handshake.
+# From accept to the end of the handshake.
 HANDSHAKE_S: Final = 5.0
 # Of a request that was refused, read before the connection ends.
 LAST_S: Final = 1.0

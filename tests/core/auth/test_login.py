@@ -257,9 +257,9 @@ def test_without_a_thread_all_is_done_at_once(world):
 def test_a_flood_has_so_many_lines_a_second_and_then_a_sum(world, caplog):
     logins, session = world.broker.logins, world.peer().session
     for n in range(LINES_MAX + 7):
-        logins.refused(f"refused {n}", session, "eve")
+        logins._refused(f"refused {n}", session, "eve")
     world.advance(1_000)
-    logins.refused("another second", session, "eve")
+    logins._refused("another second", session, "eve")
     lines = [record.message for record in caplog.records]
     assert lines[LINES_MAX - 1 :] == [
         f"refused {LINES_MAX - 1} (connection {session.name})",

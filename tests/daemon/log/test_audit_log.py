@@ -9,6 +9,7 @@ from pybroker.daemon.log import audit_log
 from pybroker.daemon.log.audit_log import AuditLog
 from pybroker.daemon.start_error import StartError
 from tests.clock import FakeClock
+from tests.waiting import wait_until
 
 CAUSE = Cause("client", "guest", "a:1 -> b:2")
 
@@ -117,8 +118,7 @@ def test_a_file_that_cannot_be_opened_anew_is_kept(log, path, caplog):
     path.mkdir()
     log.reopen()
     record(log, "2")
-    while log.written < log.taken:
-        no_pause(0)
+    wait_until(lambda: log.written == log.taken)
     assert 2 == len(old.read_text().splitlines())
     assert "cannot reopen the audit log" in caplog.text
 
@@ -146,15 +146,12 @@ def test_a_full_disk_costs_entries_and_one_warning(log, path, monkeypatch, caplo
 
     monkeypatch.setattr(audit_log.os, "write", write)
     record(log, "1")
-    while log.written < log.taken:
-        no_pause(0)
+    wait_until(lambda: log.written == log.taken)
     record(log, "2")
-    while log.written < log.taken:
-        no_pause(0)
+    wait_until(lambda: log.written == log.taken)
     full = False
     record(log, "3")
-    while log.written < log.taken:
-        no_pause(0)
+    wait_until(lambda: log.written == log.taken)
     assert 1 == caplog.text.count("the audit log cannot be written")
     lines = path.read_text().splitlines()
     told = [json.loads(line) for line in lines if line.startswith('{"time":')]

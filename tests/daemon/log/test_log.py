@@ -123,7 +123,7 @@ def test_a_reader_has_what_is_logged_while_it_follows_and_no_more_than_it_can_ta
         for number in range(4):
             logger.info("line %d", number)
         assert ["line 0"] == [line.rpartition("> ")[2] for line in take(1)]
-        assert ["line 1", "... 2 lines dropped because the log is too slow"] == [
+        assert ["line 1", "... 2 lines dropped because the reader is too slow"] == [
             line.rpartition("> ")[2] for line in take(9)
         ]
         assert [] == take(9)

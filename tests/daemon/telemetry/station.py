@@ -6,6 +6,7 @@ import time
 from pybroker.daemon.telemetry import telemetry
 from pybroker.daemon.telemetry.telemetry import FOLDER, Telemetry
 from tests.fakes import World
+from tests.waiting import wait_until
 
 
 class Station:
@@ -33,15 +34,12 @@ class Station:
 
     def set_free(self, monkeypatch, octets):
         """Have the writer's thread find so much of the disk free, and wait until it has; that leaves an empty row."""
-        while self.telemetry._writer.rows_waiting:  # there was room at the start
-            time.sleep(0.001)
+        wait_until(lambda: not self.telemetry._writer.rows_waiting)  # there was room at the start
         monkeypatch.setattr(telemetry, "free_octets", lambda _: octets)
         self.telemetry._write("looks", [{}], brief=True)
         self.wait()
 
     def wait(self):
         """Wait until the thread has done what it was given."""
-        deadline = time.monotonic() + 10
-        while self.telemetry._writer._jobs.qsize() and time.monotonic() < deadline:
-            time.sleep(0.001)
-        time.sleep(0.005)
+        wait_until(self.telemetry._writer._jobs.empty)
+        time.sleep(0.005)  # the last one is under way

@@ -9,6 +9,7 @@ from pybroker.daemon.telemetry import files as telemetry_files, writer as teleme
 from pybroker.daemon.telemetry.files import TelemetryFiles
 from pybroker.daemon.telemetry.reserve import RESERVE, Reserve
 from pybroker.daemon.telemetry.writer import Writer
+from tests.waiting import wait_until
 
 # 2026-01-01T00:00:00Z
 NEW_YEAR_MS = 1_767_225_600_000
@@ -113,8 +114,7 @@ def test_rows_that_a_disk_refuses_are_written_when_it_takes_them(files, tmp_path
         writer.write("a", NEW_YEAR_MS, HEAD, [{"n": n}])
         writer.write("b", NEW_YEAR_MS, HEAD, [{"n": n}])
     writer.tick(NEW_YEAR_MS)
-    while writer.rows_waiting > 3:
-        pass
+    wait_until(lambda: writer.rows_waiting <= 3)
     assert not writer.has_room
     refused.clear()
     writer.tick(NEW_YEAR_MS)

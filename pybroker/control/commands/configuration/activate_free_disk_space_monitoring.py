@@ -6,7 +6,7 @@ from pybroker.humanize import size
 
 
 def run(node: Node, args: NoArgs) -> str:
-    """Look at once, and set the alarm if there is too little (D10)."""
+    """Look at once, and set the alarm if there is too little."""
     del args
     node.daemon.watch_disk(on=True)
     marks = node.broker.settings.watermarks

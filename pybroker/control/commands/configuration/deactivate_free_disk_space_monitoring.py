@@ -5,7 +5,7 @@ from pybroker.control.spec import Command, NoArgs, Node
 
 
 def run(node: Node, args: NoArgs) -> str:
-    """Clear the alarm; only a disk that is full still sets it (D10, D11)."""
+    """Clear the alarm; only a disk that is full still sets it."""
     del args
     node.daemon.watch_disk(on=False)
     text = "Disk space monitoring is deactivated until it is activated again or the node restarts"

@@ -40,7 +40,7 @@ def check(args: Args) -> None:
 
 
 def warn(args: Args) -> str:
-    """Say so if no publisher is ever blocked with it (B11)."""
+    """Say so if no publisher is ever blocked with it."""
     if args.value is not None or parse_fraction(args.threshold) <= 1:
         return ""
     return (

@@ -113,7 +113,7 @@ def _memory(marks: "ResourceLimits") -> dict[str, Any]:
         "vm_memory_high_watermark_setting": setting,
         "vm_memory_high_watermark_limit": marks.memory_limit_octets,
         "vm_memory_high_watermark_paging_ratio": marks.paging_ratio,
-        # Above a ratio of 1 nothing is paged out (C4).
+        # Above a ratio of 1 nothing is paged out.
         "vm_memory_high_watermark_paging_limit": None if marks.paging_ratio > 1 else marks.paging_octets,
         "total_memory": {
             "bytes": marks.total.octets,
