@@ -17,6 +17,7 @@ from pybrokerctl.terminal.spinner import Spinner
 
 # More of a file than any process id, and as much of another one as a sentence may have.
 PID_CHARACTERS_MAX: Final = 64
+DRY_RUN: Final = "this was a dry run: the arguments are well formed, the node was not asked, and nothing was done"
 # Stands for the node where there is none: a data folder that is not in use, a backup.
 ALONE: Final = Target(Path(), "(stopped)")
 
@@ -54,6 +55,7 @@ def perform(call: Call) -> int:
         target = ALONE if _is_alone(call) else locate(options.node, options.socket)
         if options.dry_run:
             _print_banner(call, args, target.node)
+            _note(call, DRY_RUN)
             return exit_codes.OK
         timeout_s = call.timeout_s
         if command.awaits_daemon:

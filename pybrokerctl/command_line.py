@@ -71,6 +71,8 @@ class CommandLine:
         general |= {option.name: word for option, word in found if option.field is None}
         if "help" in general:
             return Parsed(command, {}, general)
+        if command.name == "help" and (joined := "_".join(words)) in commands.NAMES:
+            words = [joined]
         given = _given(command, found, words)
         if words:
             raise BadArguments("too many arguments.")

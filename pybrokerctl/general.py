@@ -53,7 +53,9 @@ EVERYWHERE: Final = (
     ),
     General("no_table_headers", "--no-table-headers", "no header row (table)"),
     General("pad_to_header", "--pad-to-header", "values padded to the width of their header (table)"),
-    General("dry_run", "--dry-run", "check the arguments and print what would be done, without doing it"),
+    General(
+        "dry_run", "--dry-run", "check the form of the arguments and print what would be done, without asking the node"
+    ),
     General("yes", "-y --yes", "do not ask for confirmation"),
 )
 # Only before a command's name.

@@ -3,10 +3,13 @@
 The data folder comes first: it knows the node's name, and log and control socket are named after the node.
 """
 
+import errno
 import logging
 import os
 import platform
+import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +38,7 @@ LISTENERS: Final = {
     STREAM_TLS: "stream over TLS listener",
 }
 EVERYWHERE: Final = ("", "::", "0.0.0.0")  # noqa: S104 - compared, not bound
+TAKEN: Final = " (another program listens there; served once it ends)"
 
 log = logging.getLogger("pybroker")
 
@@ -60,6 +64,7 @@ def boot(config: Config) -> Daemon:
         gevent.config.format_context = "builtins.repr"  # never called; gevent's own choice loads pprint
         gevent.get_hub().print_exception = _log_failure
         daemon = Daemon(config, folder, log_, Notifier())
+        web = _web_addresses(config)  # before pybroker-web has the ports
         daemon.start()
     except StartError as error:
         # Not an argument, which would be cut off.
@@ -67,18 +72,18 @@ def boot(config: Config) -> Daemon:
         log_.close()
         folder.release()
         raise
-    show(first_screen(config, daemon), sys.stdout)
+    show(first_screen(config, daemon, web), sys.stdout)
     return daemon
 
 
-def first_screen(config: Config, daemon: Daemon) -> Banner:
+def first_screen(config: Config, daemon: Daemon, web: Sequence[tuple[str, str]]) -> Banner:
     """Return the banner for the operator: every place, and the commands that come next."""
     settings = config.settings
     listeners = daemon.broker.listeners
     places = [("node", settings.node_name)]
     places += [(LISTENERS[each.protocol], describe(each)) for each in listeners]
     places += [
-        *_web_addresses(config),
+        *web,
         ("control socket", str(config.control_socket)),
         ("data folder", str(config.data_dir)),
         ("config file", settings.config_files[0] if settings.config_files else "none, using defaults"),
@@ -106,7 +111,23 @@ def _web_addresses(config: Config) -> list[tuple[str, str]]:
         found.insert(0, ("web interface", "http", management.host, management.port, ""))
         if management.tls is not None:
             found.insert(1, ("web interface over TLS", "https", management.tls_host, management.tls_port, ""))
-    return [(name, f"{scheme}://{_for_url(host)}:{port}/{path}") for name, scheme, host, port, path in found if port]
+    return [
+        (name, f"{scheme}://{_for_url(host)}:{port}/{path}{'' if _is_free(host, port) else TAKEN}")
+        for name, scheme, host, port, path in found
+        if port
+    ]
+
+
+def _is_free(host: str, port: int) -> bool:
+    """Tell whether nobody listens on a port; true as well if that cannot be found out."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind((host, port))
+    except OSError as error:
+        return error.errno != errno.EADDRINUSE
+    return True
 
 
 def _for_url(host: str) -> str:
@@ -143,7 +164,7 @@ def describe_codec() -> str:
 
 
 def _ctl_command(config: Config) -> str:
-    """Return how pybrokerctl is called from here: by its path if PATH lacks it, with the socket unless it is found."""
+    """Return how pybrokerctl is called from here: by its path if PATH lacks it, with options that find this node."""
     beside = Path(sys.argv[0]).resolve().parent / "pybrokerctl"
     # Not shutil.which: shutil brings two compressors, half a megabyte.
     on_path = any(_is_program(Path(folder, "pybrokerctl")) for folder in os.get_exec_path())
@@ -151,6 +172,8 @@ def _ctl_command(config: Config) -> str:
     assert config.control_socket is not None
     if config.control_socket.parent not in {paths.runtime_dir(), paths.SYSTEM_RUNTIME_DIR}:
         ctl += f" --socket {config.control_socket}"
+    elif config.settings.node_name != paths.default_node_name():
+        ctl += f" -n {config.settings.node_name}"
     return ctl
 
 

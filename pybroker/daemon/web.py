@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -36,6 +37,11 @@ LINE_OCTETS_MAX: Final = 4_096
 END_S_MAX: Final = 1.0
 POLL_S: Final = 0.02
 
+# Lines of the child about an address and its purpose.
+WARNING: Final = "warning: "
+_REFUSED: Final = re.compile(r"warning: (?P<text>cannot listen on (?P<place>\S+ for .+) \(.*\); trying again)")
+_LISTENING: Final = re.compile(r"listening on (?P<place>\S+ for .+)")
+
 # The fields are those of pybroker-web's access log.
 REQUEST: Final = (
     "pybroker-web: %(method)s %(path)s by %(user)s at %(peer)s: status %(status)s, %(octets)s octets, %(ms)s ms, "
@@ -59,6 +65,8 @@ class Web:
     ) -> None:
         self._door = ControlServer(broker, paths.web_socket(control), controller, pause, WEB)
         self._wants_child = child
+        self._notices = broker.notices
+        self._warnings: dict[str, str] = {}  # by address and purpose: the notice that it is not listened on
         self._child: subprocess.Popen[bytes] | None = None
         self._life: Any = None
 
@@ -97,6 +105,7 @@ class Web:
                 assert child.stderr is not None
                 self._tell(child.stderr)
                 text = f"pybroker-web ended with {_wait(child)}"
+                self._withdraw(*self._warnings)
             except OSError as error:
                 text = f"cannot start pybroker-web: {error.strerror}"
             lived_s = gevent.get_hub().loop.now() - start_s
@@ -104,8 +113,7 @@ class Web:
             log.warning("%s; starting it again in %g s", text, pause_s, extra=event("web.ended"))
             gevent.sleep(pause_s)
 
-    @staticmethod
-    def _tell(errors: IO[bytes]) -> None:
+    def _tell(self, errors: IO[bytes]) -> None:
         """Log what the child says, until it ends."""
         descriptor = errors.fileno()
         os.set_blocking(descriptor, False)
@@ -115,7 +123,21 @@ class Web:
                 *lines, rest = (rest + octets).split(b"\n")
                 rest = rest[:LINE_OCTETS_MAX]
                 for line in lines:
-                    _log(line.decode(errors="backslashreplace"))
+                    self._hear(line.decode(errors="backslashreplace"))
+
+    def _hear(self, text: str) -> None:
+        """Log a line of the child; operators are also shown on which addresses it cannot listen, until it can."""
+        _log(text)
+        if refused := _REFUSED.match(text):
+            self._withdraw(refused["place"])
+            self._warnings[refused["place"]] = notice = f"pybroker-web {refused['text']}"
+            self._notices.add(notice)
+        elif listening := _LISTENING.match(text):
+            self._withdraw(listening["place"])
+
+    def _withdraw(self, *places: str) -> None:
+        for place in places:
+            self._notices.withdraw(self._warnings.pop(place, ""))
 
     @staticmethod
     def _end(child: "subprocess.Popen[bytes]") -> None:
@@ -129,11 +151,14 @@ class Web:
 
 
 def _log(text: str) -> None:
-    """Log a line of the child: a request that it served is one of JSON."""
+    """Log a line of the child: a request that it served is one of JSON, a warning begins with that word."""
     facts: Any = None
     if text.startswith('{"time": '):
         with contextlib.suppress(ValueError):
             facts = json.loads(text)
+    if facts is None and text.startswith(WARNING):
+        log.warning("pybroker-web: %s", text.removeprefix(WARNING), extra=event("web.warned"))
+        return
     if facts is None:
         log.info("pybroker-web: %s", text, extra=event("web.said"))
         return

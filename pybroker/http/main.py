@@ -109,7 +109,7 @@ def _certificates(options: "Mapping[str, Any]") -> "Certificates":
             certificates = Certificates(options, _tell)
         except TlsError as error:
             if error.text != told:
-                _tell(f"no HTTPS: {error.text}; trying again")
+                _tell(f"warning: no HTTPS: {error.text}; trying again")
             told = error.text
             gevent.sleep(RETRY_S)
         else:
@@ -126,7 +126,7 @@ def _listen(server: Server, purpose: str) -> None:
             break
         except OSError as error:
             reason = os.strerror(error.errno or 0)
-            text = f"cannot listen on {host}:{port} for {purpose} ({reason}); trying again"
+            text = f"warning: cannot listen on {host}:{port} for {purpose} ({reason}); trying again"
             if text != told:
                 _tell(text)
             told = text
@@ -146,7 +146,7 @@ def _settings(node: Node) -> Settings:
 
 
 def _tell(text: str) -> None:
-    """Write a line for people, or for the log of the node that started this."""
+    """Write a line for people, or for the log of the node that started this: it knows warnings by their first word."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from pybroker.control.spec import BadArguments
+from pybrokerctl.call import DRY_RUN
 from pybrokerctl.options import Options
 
 BANNER = "Timeout: 60.0 seconds ...\nListing queues for vhost / ...\n"
@@ -117,7 +118,8 @@ def test_a_daemon_that_dies_in_the_midst_of_rows_is_told(ctl, daemon):
 
 
 def test_a_dry_run_asks_nobody(ctl, queues):
-    assert ctl("--dry-run", "list_queues") == (0, BANNER, "")
+    assert ctl("--dry-run", "list_queues") == (0, BANNER, f"note: {DRY_RUN}\n")
+    assert ctl("--dry-run", "-q", "list_queues") == (0, "", "")
     assert ctl("--dry-run", "list_queues", "bogus").code == 64
     assert queues.requests == []
 

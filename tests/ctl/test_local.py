@@ -33,6 +33,13 @@ def test_help_of_what_does_not_exist_names_what_comes_near(ctl):
     assert ctl("help", "list_queu") == (64, "", f"{said}Use 'pybrokerctl help' to list all commands\n")
 
 
+@pytest.mark.parametrize("words", [("stream", "read"), ("stream_read",)])
+def test_help_knows_a_name_of_several_words(ctl, words):
+    outcome = ctl("help", *words)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert " stream_read <stream>" in outcome.out
+
+
 @pytest.mark.parametrize("shell", local.SHELLS)
 def test_a_shells_script(ctl, shell):
     outcome = ctl("completion", shell)

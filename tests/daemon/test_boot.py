@@ -1,4 +1,5 @@
 import os
+import socket
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -6,14 +7,15 @@ from types import SimpleNamespace
 import pytest
 
 from pybroker import paths
+from pybroker.core.settings import Settings
 from pybroker.daemon import boot
 from pybroker.daemon.boot import _ctl_command, _make_runtime_folder, describe_codec
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.start_error import StartError
 
 
-def config_with(socket):
-    return Config(control_socket=socket)
+def config_with(path, **named):
+    return Config(control_socket=path, settings=Settings(node_name=named.get("node", paths.default_node_name())))
 
 
 def test_the_tool_is_called_by_its_path_where_no_shell_finds_it(monkeypatch, tmp_path):
@@ -31,6 +33,11 @@ def test_the_tool_is_called_by_its_path_where_no_shell_finds_it(monkeypatch, tmp
 def test_a_socket_elsewhere_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
     assert _ctl_command(config_with(Path("/elsewhere/s"))).endswith("pybrokerctl --socket /elsewhere/s")
+
+
+def test_a_node_of_another_name_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
+    assert _ctl_command(config_with(tmp_path / "a@b.sock", node="a@b")).endswith("pybrokerctl -n a@b")
 
 
 def test_the_runtime_folder_is_made(monkeypatch, tmp_path):
@@ -97,7 +104,8 @@ def test_the_screen_says_where_clients_connect():
     assert boot._addresses(both[:1], with_certificate=False) == []
 
 
-def test_the_screen_says_where_pybroker_web_answers():
+def test_the_screen_says_where_pybroker_web_answers(monkeypatch):
+    monkeypatch.setattr(boot, "_is_free", lambda *_: True)
     config = Config(web=True, prometheus_host="::1", prometheus_port=15_692)
     assert boot._web_addresses(config) == [
         ("web interface", "http://127.0.0.1:15672/"),
@@ -117,3 +125,18 @@ def test_the_screen_says_where_pybroker_web_answers():
     assert config.has_web
     config.web = False
     assert boot._web_addresses(config) == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_the_screen_says_which_port_another_program_has(host):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        config = Config(web=True, management=None, prometheus_host=host, prometheus_port=port)
+        assert boot._web_addresses(config) == [("metrics", f"http://{host}:{port}/metrics{boot.TAKEN}")]
+    assert boot._web_addresses(config) == [("metrics", f"http://{host}:{port}/metrics")]
+
+
+def test_what_cannot_be_tried_is_not_called_taken():
+    assert boot._is_free("no.such.host.invalid", 1)

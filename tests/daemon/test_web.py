@@ -15,7 +15,8 @@ import gevent
 import psutil
 import pytest
 
-from pybroker.daemon import web
+from pybroker.core.events.notices import Notices
+from pybroker.daemon import boot, web
 from pybroker.daemon.web import LIFE_S, LINE_OCTETS_MAX, Web, restart_pause_s
 from pybroker.version import RABBITMQ_VERSION
 from tests.certificates import make_certificates
@@ -104,14 +105,41 @@ def test_a_port_that_is_taken_is_told_once_and_used_when_it_is_free(short_folder
         other.listen()
         running = Running(short_folder, config=config, web=True)
         text = f"cannot listen on 127.0.0.1:{port} for metrics (Address already in use); trying again"
+        assert running.places["metrics"] == [f"http://127.0.0.1:{port}/metrics{boot.TAKEN}"]
         deadline = time.monotonic() + WAIT_S
         while text not in (log := "".join(path.read_text() for path in short_folder.rglob("*.log"))):
             assert time.monotonic() < deadline
             time.sleep(0.05)
         time.sleep(1.5)
+        assert f"pybroker-web {text}" in running.ctl("alarms")
     assert log.count(text) == 1
     scrape(port)
+    assert "pybroker-web" not in running.ctl("alarms")
     running.stop()
+
+
+def a_web():
+    """Return one that has no socket and no child."""
+    made = Web.__new__(Web)
+    made._notices, made._warnings = Notices(), {}
+    return made
+
+
+def test_operators_are_shown_where_the_child_cannot_listen_until_it_can():
+    made = a_web()
+    busy = "warning: cannot listen on 127.0.0.1:{} for {} (Address already in use); trying again"
+    made._hear(busy.format(1, "metrics"))
+    made._hear(busy.format(2, "HTTP API and web interface over TLS"))
+    made._hear(busy.format(1, "metrics").replace("already ", ""))
+    assert [text[:45] for text in made._notices] == [
+        "pybroker-web cannot listen on 127.0.0.1:2 for",
+        "pybroker-web cannot listen on 127.0.0.1:1 for",
+    ]
+    made._hear("listening on 127.0.0.1:2 for HTTP API and web interface over TLS")
+    made._hear("listening on 127.0.0.1:3 for metrics")
+    assert [text[:45] for text in made._notices] == ["pybroker-web cannot listen on 127.0.0.1:1 for"]
+    made._hear("listening on 127.0.0.1:1 for metrics")
+    assert made._notices == []
 
 
 def test_pauses_grow_until_a_child_lives():
@@ -123,7 +151,7 @@ def test_pauses_grow_until_a_child_lives():
 def test_a_line_without_an_end_is_cut(caplog):
     reading, writing = os.pipe()
     with caplog.at_level("INFO", "pybroker"), gevent.Timeout(WAIT_S):
-        telling = gevent.spawn(Web._tell, os.fdopen(reading, "rb"))
+        telling = gevent.spawn(a_web()._tell, os.fdopen(reading, "rb"))
         for _ in range(5):
             os.write(writing, b"x" * 60_000)
             gevent.sleep(0.01)
@@ -183,9 +211,10 @@ def test_requests_are_in_the_log_at_debug(short_folder, config, port):
 
 def test_lines_of_the_child_that_are_no_requests_are_logged_as_they_are(caplog):
     with caplog.at_level("DEBUG", "pybroker"):
-        for line in ("words", '{"time": '):
+        for line in ("warning: it burns", "words", '{"time": '):
             web._log(line)
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", "pybroker-web: it burns"),
         ("INFO", "pybroker-web: words"),
         ("INFO", 'pybroker-web: {"time": '),
     ]

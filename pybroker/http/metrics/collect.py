@@ -64,11 +64,11 @@ def aggregated(node: Node) -> Iterator[str]:
         plain = [one for one in series if one.metric.type == "gauge" and not one.total and _can_be_summed(one)]
         names = [one.metric.name for one in plain]
         (sums,) = node.rows("object_figures", noun=noun, metrics=names, total=True)
-        found = {one.name: value * one.factor for one, value in zip(plain, sums, strict=True)}
+        found = {one.name: one.told(value) for one, value in zip(plain, sums, strict=True)}
         found |= {one.name: document["figures"][one.total] for one in series if one.total}
         for one in series:
             if one.name in found:
-                yield exposition.series(one.name, one.metric.type, one.metric.help, [("", found[one.name])])
+                yield exposition.series(one.name, one.metric.type, one.help, [("", found[one.name])])
 
 
 def per_object(node: Node, series_max: int) -> Iterator[str]:
@@ -222,10 +222,10 @@ def _objects(node: Node, families: Iterable[str], chosen: Filter, prefix: str, s
         columns: list[tuple[Any, ...]] = list(zip(*all_values, strict=True)) or [()] * len(names)
         for one in series:
             column: Iterable[Any] = columns[places[one.metric.name]]
-            if (factor := one.factor) != 1:
-                column = [None if value is None else value * factor for value in column]
+            if one.divisor != 1:
+                column = map(one.told, column)
             samples = zip(all_labels, column, strict=True)
-            yield exposition.series(_named(one.name, prefix), one.metric.type, one.metric.help, samples)
+            yield exposition.series(_named(one.name, prefix), one.metric.type, one.help, samples)
         if noun == "queue":
             yield exposition.series(f"{prefix}queue_info", "gauge", "type of each queue; always 1", infos)
 

@@ -35,8 +35,8 @@ METRICS: Final[Mapping[str, Mapping[str, Metric]]] = {
     "channel": CHANNEL,
     "connection": CONNECTION,
 }
-# Prometheus has base units alone: of each of our units the suffix, and what a figure is multiplied by.
-UNITS: Final = {"ms": ("seconds", 0.001), "seconds": ("seconds", 1), "octets": ("bytes", 1)}
+# Prometheus has base units alone: of each of our units the suffix, and what a figure is divided by.
+UNITS: Final = {"ms": ("seconds", 1_000), "seconds": ("seconds", 1), "octets": ("bytes", 1)}
 
 
 class NodeSeries(NamedTuple):
@@ -49,15 +49,25 @@ class NodeSeries(NamedTuple):
 
 
 class ObjectSeries(NamedTuple):
-    """A figure of each object: its metric, what it is multiplied by, and the node's metric that is the sum of all.
+    """A figure of each object: its metric, what it is divided by, and the node's metric that is the sum of all.
 
     Without a total a gauge is summed up, and a counter is left out where objects are.
     """
 
     name: str
     metric: Metric
-    factor: float = 1
+    divisor: int = 1
     total: str = ""
+
+    def told(self, value: Any) -> Any:
+        """Return a figure in the unit of the series; None: it is unknown."""
+        return value if value is None or self.divisor == 1 else value / self.divisor
+
+    @property
+    def help(self) -> str:
+        """Return the metric's help, in the unit of the series."""
+        text = self.metric.help
+        return text if self.divisor == 1 else text.replace("milliseconds", "seconds")
 
 
 class ObjectFamily(NamedTuple):
@@ -218,14 +228,14 @@ def _own(noun: str) -> Iterator[ObjectSeries]:
         if metric.name in theirs:
             continue
         stem = metric.name.removesuffix("_ms").removesuffix("_s").removesuffix("_time")
-        unit, factor = ("", 1) if "bytes" in stem else UNITS.get(metric.unit, ("", 1))
+        unit, divisor = ("", 1) if "bytes" in stem else UNITS.get(metric.unit, ("", 1))
         words = [
             OURS + noun,
             stem,
             *[unit] * (unit != "" and unit not in stem),
             *["total"] * (metric.type == "counter"),
         ]
-        yield ObjectSeries("_".join(words), metric, factor)
+        yield ObjectSeries("_".join(words), metric, divisor)
 
 
 FAMILIES: Final[Mapping[str, ObjectFamily]] = {

@@ -35,12 +35,15 @@ def test_totals_are_metrics_of_the_node():
 
 def test_counters_end_in_total_and_times_are_in_seconds():
     assert not [one.name for one in SERIES.values() if (one.metric.type == "counter") != one.name.endswith("_total")]
-    assert (SERIES["pybroker_queue_head_age_seconds"].metric, SERIES["pybroker_queue_head_age_seconds"].factor) == (
+    assert (SERIES["pybroker_queue_head_age_seconds"].metric, SERIES["pybroker_queue_head_age_seconds"].divisor) == (
         QUEUE["head_age_ms"],
-        0.001,
+        1_000,
     )
+    assert SERIES["pybroker_queue_head_age_seconds"].help.startswith("age of the next message in seconds; ")
+    assert SERIES["pybroker_queue_head_age_seconds"].told(81_100) == 81.1
+    assert not [one.name for one in SERIES.values() if "milliseconds" in one.help]
     blocked = SERIES["pybroker_connection_blocked_seconds_total"]
-    assert (blocked.metric, blocked.factor) == (CONNECTION["blocked_time"], 0.001)
+    assert (blocked.metric, blocked.divisor) == (CONNECTION["blocked_time"], 1_000)
 
 
 def test_the_manual_names_each_family():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 from pybroker.control.arguments.lookup import find_exchange, find_queue, find_vhost
 from pybroker.control.arguments.messages import check_count
+from pybroker.control.arguments.nearest import nearest
 from pybroker.control.spec import (
     EX_DATAERR,
     EX_TEMPFAIL,
@@ -101,7 +102,15 @@ def headers(words: tuple[str, ...]) -> list[tuple[str, str, Any]]:
     found: list[tuple[str, str, Any]] = []
     for label, value in pairs(words, "--header").items():
         name, colon, kind = label.rpartition(":")
-        if not colon or kind not in KINDS:
+        if not colon:
+            found.append((label, "string", value))
+        elif kind not in KINDS and (hint := nearest(kind, KINDS)):
+            raise BadArguments(
+                f"Bad argument: --header: unknown type '{kind}' in '{label}'{hint} If the colon belongs to the name, "
+                f"write {label}:string={value}",
+                EX_DATAERR,
+            )
+        elif kind not in KINDS:
             found.append((label, "string", value))
         elif kind in {"json", "table", "array"}:
             try:

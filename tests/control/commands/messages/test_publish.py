@@ -108,6 +108,12 @@ def test_a_type_stands_behind_the_last_colon():
     assert {"content_type": "a=b"} == pairs(("content-type=a=b",), "--property")
 
 
+def test_a_misspelt_type_is_no_part_of_the_name():
+    with pytest.raises(BadArguments, match=r"unknown type 'intt' in 'n:intt'\. Did you mean 'int'"):
+        headers(("n:intt=5",))
+    assert [("n:intt", "string", "5")] == headers(("n:intt:string=5",))
+
+
 @pytest.mark.parametrize("mode", ["withhold", "refuse"])
 def test_a_queue_that_is_paused_for_publishers_takes_nothing_of_an_operator_either(operator, peer, mode):
     peer.declare("q")
