@@ -98,4 +98,6 @@ def main(folder, count, *options):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     main(*sys.argv[1:])

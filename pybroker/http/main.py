@@ -157,9 +157,21 @@ def _end_with_input() -> None:
     os._exit(os.EX_OK)
 
 
+def execute(argv: list[str]) -> int:
+    """Run the command line; return the exit code, after one line on standard error if it is not 0."""
+    try:
+        command.main(argv, "pybroker-web", standalone_mode=False)
+    except click.ClickException as error:
+        _tell(f"pybroker-web: {' '.join(error.format_message().split())} (pybroker-web --help)")
+        return os.EX_USAGE
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+    return os.EX_OK
+
+
 def main() -> None:
-    """Run the command."""
-    command()
+    """Run pybroker-web and exit."""
+    sys.exit(execute(sys.argv[1:]))
 
 
 if __name__ == "__main__":

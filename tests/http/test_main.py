@@ -1,5 +1,6 @@
 """The command pybroker-web without a node; tests/daemon/test_web.py has it with one."""
 
+import os
 import subprocess
 import sys
 
@@ -68,3 +69,9 @@ def test_nothing_but_https_waits_for_a_certificate(monkeypatch):
 def test_its_help_names_its_options():
     done = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True, timeout=60)
     assert {"--socket", "--node", "--until-eof"} <= set(done.stdout.split())
+
+
+def test_a_misspelt_option_is_one_line(capsys):
+    assert main.execute(["--sockt", "x"]) == os.EX_USAGE
+    line = "pybroker-web: No such option '--sockt'. Did you mean '--socket'? (pybroker-web --help)\n"
+    assert capsys.readouterr() == ("", line)

@@ -79,8 +79,8 @@ def _told_of_tls(options: "TlsOptions") -> Iterator[str]:
 
 
 def size(octets: int) -> str:
-    """Return `953MB (1000000000 octets)`, MB cut off as in the log."""
-    return f"{octets // MIB}MB ({octets} octets)"
+    """Return `953MiB (1000000000 octets)`, cut off as in the log."""
+    return f"{octets // MIB}MiB ({octets} octets)"
 
 
 def _source(marks: ResourceLimits) -> str:

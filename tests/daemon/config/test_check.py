@@ -30,18 +30,18 @@ def told(text=""):
 
 def test_the_defaults(found):
     assert told() == [
-        "available memory: 10240MB (10737418240 octets), all installed memory",
-        "memory limit: 4096MB (4294967296 octets), 0.4 of the available memory",
-        "paging threshold: 2048MB (2147483648 octets), 0.5 of the limit",
-        "free disk limit: 47MB (50000000 octets), as configured",
+        "available memory: 10240MiB (10737418240 octets), all installed memory",
+        "memory limit: 4096MiB (4294967296 octets), 0.4 of the available memory",
+        "paging threshold: 2048MiB (2147483648 octets), 0.5 of the limit",
+        "free disk limit: 47MiB (50000000 octets), as configured",
     ]
 
 
 def test_c3_and_d3_the_documents_examples(found):
     lines = told("vm_memory_high_watermark_paging_ratio = 0.75\ndisk_free_limit.relative = 1.0")
     assert lines[2:] == [
-        "paging threshold: 3072MB (3221225472 octets), 0.75 of the limit",
-        "free disk limit: 10240MB (10737418240 octets), 1.0 of the available memory",
+        "paging threshold: 3072MiB (3221225472 octets), 0.75 of the limit",
+        "free disk limit: 10240MiB (10737418240 octets), 1.0 of the available memory",
     ]
 
 
@@ -52,9 +52,9 @@ def test_c3_and_d3_the_documents_examples(found):
             GIB,
             "cgroup v2",
             8 * GIB,
-            "1024MB (1073741824 octets), limited by cgroup v2; 8192MB (8589934592 octets) are installed",
+            "1024MiB (1073741824 octets), limited by cgroup v2; 8192MiB (8589934592 octets) are installed",
         ),
-        (*ASSUMED, "1024MB (1073741824 octets), assumed, because the system does not report it"),
+        (*ASSUMED, "1024MiB (1073741824 octets), assumed, because the system does not report it"),
     ],
 )
 def test_b1_which_bound_won_is_said(found, octets, source, installed, line):
@@ -63,10 +63,10 @@ def test_b1_which_bound_won_is_said(found, octets, source, installed, line):
 
 
 def test_what_is_configured_wins(found):
-    line = "available memory: 2048MB (2147483648 octets), configured; 10240MB (10737418240 octets) are installed"
+    line = "available memory: 2048MiB (2147483648 octets), configured; 10240MiB (10737418240 octets) are installed"
     assert told("total_memory_available_override_value = 2GiB")[0] == line
     found(*ASSUMED)
-    line = "available memory: 2048MB (2147483648 octets), configured"
+    line = "available memory: 2048MiB (2147483648 octets), configured"
     assert told("total_memory_available_override_value = 2GiB")[0] == line
 
 
@@ -74,11 +74,11 @@ def test_what_is_configured_wins(found):
     ("key", "value", "line"),
     [
         # B10, B11
-        ("relative", "0", "0MB (0 octets), which blocks all publishers"),
-        ("relative", "2", "20480MB (21474836480 octets), 2.0 of the available memory, which disables the alarm"),
-        ("absolute", "0", "0MB (0 octets), which blocks all publishers"),
-        ("absolute", "1GB", "953MB (1000000000 octets), as configured"),
-        ("absolute", "20GiB", "10240MB (10737418240 octets), capped at the available memory"),
+        ("relative", "0", "0MiB (0 octets), which blocks all publishers"),
+        ("relative", "2", "20480MiB (21474836480 octets), 2.0 of the available memory, which disables the alarm"),
+        ("absolute", "0", "0MiB (0 octets), which blocks all publishers"),
+        ("absolute", "1GB", "953MiB (1000000000 octets), as configured"),
+        ("absolute", "20GiB", "10240MiB (10737418240 octets), capped at the available memory"),
     ],
 )
 def test_the_memory_limit(found, key, value, line):

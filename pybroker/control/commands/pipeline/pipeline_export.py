@@ -33,7 +33,9 @@ class Args(NamedTuple):
     stream: StreamArg = None
     super_stream: SuperStreamArg = None
     vhost: VHostArg = "/"
-    available_now: Annotated[bool, Arg("stop after writing the messages available now", "--available-now")] = False
+    available_now: Annotated[
+        bool, Arg("stop after writing the messages available now, instead of waiting for more", "--available-now")
+    ] = False
     format: Annotated[
         str,
         Arg(
