@@ -57,6 +57,8 @@ APART = {
         "pybroker.control.access",
         # The contexts of HTTPS are those of AMQP over TLS.
         "pybroker.daemon.tls.build",
+        "pybroker.daemon.tls.certificate_files",
+        "pybroker.daemon.tls.stamps",
         "pybroker.daemon.config.tls_options",
         "pybroker.net.tls_context",
     ),

@@ -7,7 +7,8 @@ import gevent
 
 from pybroker.core.auth.expiry import Expiry
 from pybroker.daemon.tls.certificate_files import certificate_files
-from pybroker.daemon.tls.keeper import WATCH_S, stamp
+from pybroker.daemon.tls.keeper import WATCH_S
+from pybroker.daemon.tls.stamps import stamps_of
 from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
@@ -29,12 +30,12 @@ class HttpsFiles:
 
     def read(self) -> None:
         """Read the files."""
-        self._stamps = stamp(self._options.paths)
+        self._stamps = stamps_of(self._options.paths)
         self.expiry.replace(certificate_files(self._options, HTTPS))
 
     def check(self) -> None:
         """Read files that have changed; tell of certificates that end."""
-        if stamp(self._options.paths) != self._stamps:
+        if stamps_of(self._options.paths) != self._stamps:
             self.read()
         self.expiry.check()
 

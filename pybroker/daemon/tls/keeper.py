@@ -5,19 +5,17 @@ of before. If they do not fit, the old contexts stay, and the operator is told u
 """
 
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import gevent
 
 from pybroker.core.auth.expiry import CertificateFile, Expiry
 from pybroker.daemon.tls.build import TLS_VERSIONS, TlsError, build
-from pybroker.daemon.tls.certificate_files import certificate_files
+from pybroker.daemon.tls.certificate_files import TooEarly, certificate_files, check_dates
+from pybroker.daemon.tls.stamps import Stamps, stamps_of
 from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     from pybroker.core.broker import Broker
     from pybroker.daemon.config.tls_options import TlsOptions
     from pybroker.net.tls_context import TlsContexts
@@ -26,9 +24,6 @@ WATCH_S: Final = 30.0
 STABLE_S: Final = 2.0
 # Files that change all the time are not waited for.
 LOOKS_MAX: Final = 10
-
-# Of each file: when it was changed, its size, which one it is, when its mode was; None if it is not there.
-Stamps: TypeAlias = tuple[tuple[int, int, int, int] | None, ...]
 
 log = logging.getLogger("pybroker")
 
@@ -40,10 +35,6 @@ class Prepared(NamedTuple):
     contexts: "TlsContexts"
     files: list[CertificateFile]
     stamps: Stamps
-
-
-class TooEarly(TlsError):
-    """A new certificate is refused now, and will be valid later."""
 
 
 class TlsKeeper:
@@ -82,17 +73,7 @@ class TlsKeeper:
     def prepare(self, options: "TlsOptions") -> Prepared:
         """Return contexts for `swap`. Raises TlsError: they cannot be built, or a new certificate has expired."""
         prepared = _read(options)
-        now_s = self._broker.clock.timestamp_ms / 1000
-        known = [certificate for file in self.expiry.files for certificate in file.certificates]
-        for file in prepared.files:
-            own = next(iter(file.certificates), None)
-            if file.of_authorities or own is None or own in known:
-                continue
-            # The old one cannot be worse.
-            if own.ends_at <= now_s:
-                raise TlsError(f"{file.path}: the certificate has expired ({own.validity})")
-            if own.starts_at > now_s:
-                raise TooEarly(f"{file.path}: the certificate is not valid before {own.start} UTC")
+        check_dates(prepared.files, self.expiry.files, self._broker.clock.timestamp_ms / 1000)
         return prepared
 
     def run(self, watch_s: float = WATCH_S, stable_s: float = STABLE_S) -> None:
@@ -108,12 +89,12 @@ class TlsKeeper:
 
     def check(self, stable_s: float = STABLE_S) -> bool:
         """Read the files if they have changed; tell whether there are new contexts."""
-        options, stamps = self.options, stamp(self.options.paths)
+        options, stamps = self.options, stamps_of(self.options.paths)
         if stamps == self._stamps:
             return False
         for _ in range(LOOKS_MAX):
             gevent.sleep(stable_s)
-            before, stamps = stamps, stamp(options.paths)
+            before, stamps = stamps, stamps_of(options.paths)
             if stamps == before:
                 break
         else:
@@ -149,19 +130,5 @@ class TlsKeeper:
 
 def _read(options: "TlsOptions") -> Prepared:
     """Read the files. Raises TlsError. The stamps are from before: what changes meanwhile is read again."""
-    stamps = stamp(options.paths)
+    stamps = stamps_of(options.paths)
     return Prepared(options, build(options), certificate_files(options), stamps)
-
-
-def stamp(paths: "Iterable[Path]") -> Stamps:
-    """Return what tells a changed file from the one of before, of each path."""
-    return tuple(_stamp(path) for path in paths)
-
-
-def _stamp(path: "Path") -> tuple[int, int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    # The last one changes with the mode: a file that could not be read may be readable now.
-    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns

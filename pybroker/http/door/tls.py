@@ -1,23 +1,24 @@
 """Certificates of HTTPS: the same contexts as AMQP's listeners have, and the watch over their files."""
 
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import gevent
 from gevent import ssl as gevent_ssl
 
 from pybroker.daemon.config.tls_options import Files, TlsOptions
 from pybroker.daemon.tls.build import TlsError, build
+from pybroker.daemon.tls.certificate_files import TooEarly, certificate_files, check_dates
+from pybroker.daemon.tls.stamps import stamps_of
 from pybroker.net.tls_context import Untrusted, hush
 
 __all__ = ("Certificates", "TlsError")
 
 # Files that changed are read when they are the same at the next look: a certificate is not paired with an old key.
 WATCH_S: Final = 5.0
-
-Stamps: TypeAlias = tuple[tuple[int, int, int, int] | None, ...]
 
 
 class Certificates:
@@ -27,8 +28,10 @@ class Certificates:
         """Read the files. Raises TlsError."""
         self._options = read_options(options)
         self._tell = tell
-        self._stamps = self._seen = stamps(self._options.paths)
+        self._stamps = self._seen = stamps_of(self._options.paths)
         self._contexts = build(self._options, gevent_ssl.SSLContext)
+        self._files = certificate_files(self._options)
+        self._refused = ""  # why the files of now are not used
         sys.unraisablehook = hush
 
     def accept(self, peer: Any) -> Any:
@@ -53,15 +56,21 @@ class Certificates:
 
     def check(self) -> None:
         """Read files that have changed and are as they were at the last look; keep the old ones if they do not fit."""
-        seen, self._seen = self._seen, stamps(self._options.paths)
+        seen, self._seen = self._seen, stamps_of(self._options.paths)
         if self._seen == self._stamps or self._seen != seen:
             return
         self._stamps = self._seen
         try:
-            self._contexts = build(self._options, gevent_ssl.SSLContext)
+            contexts, files = build(self._options, gevent_ssl.SSLContext), certificate_files(self._options)
+            check_dates(files, self._files, time.time())
         except TlsError as error:
-            self._tell(f"TLS: {error.text}; new connections still get the previous certificate")
+            if isinstance(error, TooEarly):
+                self._stamps = ()  # looked at again until it is valid
+            if error.text != self._refused:
+                self._tell(f"TLS: {error.text}; new connections still get the previous certificate")
+            self._refused = error.text
         else:
+            self._contexts, self._files, self._refused = contexts, files, ""
             self._tell(f"new connections get the certificate in {self._options.files.certificate}")
 
 
@@ -83,16 +92,3 @@ def read_options(document: Mapping[str, Any]) -> TlsOptions:
         dh_parameters=None if dh_parameters is None else Path(dh_parameters),
         head=document["head"],
     )
-
-
-def stamps(paths: tuple[Path, ...]) -> Stamps:
-    """Return what tells a changed file from the one of before, of each path."""
-    return tuple(_stamp(path) for path in paths)
-
-
-def _stamp(path: Path) -> tuple[int, int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from pathlib import Path
 
 import gevent
@@ -10,7 +11,7 @@ from gevent import socket, ssl
 
 from pybroker.daemon.config.management_options import ManagementOptions
 from pybroker.daemon.config.tls_options import Files, TlsOptions
-from pybroker.http.door import server as server_module
+from pybroker.http.door import server as server_module, tls as tls_module
 from pybroker.http.door.access_log import AccessLog
 from pybroker.http.door.server import TlsServer
 from pybroker.http.door.tls import Certificates, TlsError
@@ -131,6 +132,30 @@ def test_files_that_change_are_read(serve, made, told, tmp_path):
     assert ask(server, other)[1] != before
     certificates.check()
     assert len(told) == 2
+
+
+def test_a_new_certificate_that_is_not_valid_now_is_not_used(serve, made, told, tmp_path, monkeypatch):
+    files = [tmp_path / "c.pem", tmp_path / "k.pem"]
+    for path, octets in zip(files, made.server, strict=True):
+        path.write_bytes(Path(octets).read_bytes())
+    server = serve(document(made) | {"files": [str(path) for path in files]})
+    _, before = ask(server, made)
+    for path, octets in zip(files, made.authority.server("new"), strict=True):
+        path.write_bytes(Path(octets).read_bytes())
+    now_s = time.time()
+    for years, text in ((-5, "is not valid before"), (5, "has expired")):
+        monkeypatch.setattr(tls_module.time, "time", lambda years=years: now_s + years * 365 * 86_400)
+        for _ in range(3):
+            server._certificates.check()
+        assert text in told[-1]
+        assert ask(server, made)[1] == before
+        files[0].touch()
+    assert len(told) == 2
+    monkeypatch.setattr(tls_module.time, "time", lambda: now_s)
+    for _ in range(2):
+        server._certificates.check()
+    assert told[-1] == f"new connections get the certificate in {files[0]}"
+    assert ask(server, made)[1] != before
 
 
 def test_an_encrypted_key_and_a_certificate_for_another_name(serve, made, capfd):
