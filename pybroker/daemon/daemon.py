@@ -146,7 +146,7 @@ class Daemon:
         if self.telemetry is not None:
             self._greenlets.append(gevent.spawn(self.telemetry.run))
         if self.streams is not None:
-            self._greenlets.append(gevent.spawn(self.streams.run))
+            self._greenlets += [gevent.spawn(self.streams.run_events), gevent.spawn(self.streams.run_rows)]
         if self.tls is not None:
             self._greenlets.append(gevent.spawn(self.tls.keeper.run))
         if self.https is not None:

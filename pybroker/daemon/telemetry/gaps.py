@@ -38,6 +38,11 @@ class Gaps:
         if gap is not None:
             self._write([{**gap, "to_ms": to_ms}])
 
+    def end_all(self, to_ms: int) -> None:
+        """Note of each table that has a gap that this ends now: nothing follows."""
+        for table in list(self._open):
+            self.end(table, to_ms)
+
     def clock_set(self, before_ms: int, now_ms: int) -> None:
         """Note that the clock jumped: the span in between never was, or was twice."""
         first, last = sorted((before_ms, now_ms))

@@ -30,6 +30,7 @@ LENGTH_OCTETS_MAX: Final = 256 << 20
 PENDING_OCTETS_MAX: Final = 16 << 20
 # Headers of messages, by what they are of; there are some tens.
 KINDS_MAX: Final = 1_000
+SLOW_DISK: Final = "the disk does not keep up"
 _ATTRIBUTES: Final = RunAttributes(persistent=True)
 
 log = logging.getLogger("pybroker")
@@ -54,9 +55,17 @@ class OwnStream:
             arguments = Table({QUEUE_TYPE: STREAM, "x-max-length-bytes": LENGTH_OCTETS_MAX})
             create_queue(vhost, None, None, self.name, QueueProperties(True, False, False, arguments), BROKER)
 
-    def publish(self, routing_key: str, messages: list[tuple[str, bytes]]) -> bool:
-        """Publish messages, each of a kind that clients may filter by; False: they were dropped."""
-        stream, why = self._find()
+    @property
+    def has_room(self) -> bool:
+        """Tell whether the disk follows, or nothing is published anyway."""
+        return self._find()[1] != SLOW_DISK
+
+    def publish(self, routing_key: str, messages: list[tuple[str, bytes]], *, waits: bool = True) -> bool:
+        """Publish messages, each of a kind that clients may filter by; False: they were dropped.
+
+        Few that matter are not dropped because others wait for the disk (`waits=False`).
+        """
+        stream, why = self._find(waits=waits)
         if self._was_dropping != bool(why):
             self._was_dropping = bool(why)
             self._tell(why)
@@ -83,7 +92,7 @@ class OwnStream:
         self.published += len(contents)
         return True
 
-    def _find(self) -> tuple[Stream | None, str]:
+    def _find(self, *, waits: bool = True) -> tuple[Stream | None, str]:
         """Return the stream, or why nothing can be published there."""
         broker = self._broker
         vhost = broker.vhosts.get(broker.settings.event_vhost)
@@ -94,8 +103,8 @@ class OwnStream:
         free = marks.measured.disk_free
         if free is not None and free < marks.disk_limit_octets * DISK_LIMIT_TIMES:
             return None, "free disk space is near its limit"
-        if stream.pending > PENDING_OCTETS_MAX:
-            return None, "the disk does not keep up"
+        if waits and stream.pending > PENDING_OCTETS_MAX:
+            return None, SLOW_DISK
         return stream, ""
 
     def _tell(self, why: str) -> None:

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from pybroker.core.events.cause import BROKER
-from pybroker.daemon.telemetry import streams as module
+from pybroker.daemon.telemetry import own_stream, streams as module
+from pybroker.daemon.telemetry.own_stream import OwnStream
 from pybroker.daemon.telemetry.streams import EVENTS, EVENTS_MAX, SLICE, TELEMETRY, WAITING_EVENTS_MAX, OwnStreams
 from pybroker.daemon.telemetry.telemetry import Telemetry
 from pybroker.daemon.telemetry.writer import Job
@@ -25,8 +26,12 @@ class Streaming(Station):
         self.folder = folder / "streaming"
 
     def told(self, name):
-        self.streams.flush(EVENTS_MAX, lambda: None)
+        self.flush()
         return self.bodies(name)
+
+    def flush(self, pause=lambda: None):
+        self.streams.flush_events(EVENTS_MAX, pause)
+        self.streams.flush_rows(pause)
 
     def bodies(self, name):
         self.world.run()
@@ -92,22 +97,70 @@ def test_a_gap_tells_which_rows_are_missing(station):
     assert (gap["why"], gap["rows"], gap["to_ms"] - gap["from_ms"]) == ("disk", 1, 10_000)
 
 
-def test_very_many_events_are_dropped_and_counted(station):
+def test_very_many_events_are_dropped_and_counted(station, caplog):
     station.told(EVENTS)
     for number in range(WAITING_EVENTS_MAX + 5):
         station.broker.events.note("command", {"name": str(number)}, BROKER)
     before = station.world.vhost.queues[EVENTS].messages
     assert len(station.told(EVENTS)) == before + EVENTS_MAX
     assert station.streams.figures["dropped"] == 5
+    assert caplog.messages == [f"stream {EVENTS} lacks events from now on: {WAITING_EVENTS_MAX} wait to be published"]
+    station.streams.flush_events(WAITING_EVENTS_MAX, lambda: None)
+    last = station.bodies(EVENTS)[-1]
+    assert (last["v"], last["event"], last["count"]) == (1, "audit.dropped", 5)
+    assert caplog.messages[1:] == [f"stream {EVENTS} has events again; 5 are missing"]
 
 
 def test_rows_are_published_some_at_a_time(station):
     station.told(EVENTS)
     rows(station, 2 * SLICE + 1)
     pauses = []
-    station.streams.flush(EVENTS_MAX, lambda: pauses.append(station.streams.telemetry.published))
+    station.flush(lambda: pauses.append(station.streams.telemetry.published))
     assert pauses == [SLICE, 2 * SLICE, 2 * SLICE + 1]
     assert [each["n"] for each in station.bodies(TELEMETRY)] == [*range(2 * SLICE + 1)]
+
+
+def test_short_jobs_of_a_table_are_published_together(station):
+    for n in range(30):
+        rows(station, 10, first=10 * n)
+    rows(station, 3, "u")
+    rows(station, 3, first=300)
+    pauses = []
+    station.flush(lambda: pauses.append(station.streams.telemetry.published))
+    assert pauses[-5:] == [100, 200, 300, 303, 306]
+    assert [each["n"] for each in station.bodies(TELEMETRY)] == [*range(300), 0, 1, 2, 300, 301, 302]
+
+
+def test_a_stop_publishes_as_the_disk_takes_it(station, monkeypatch):
+    """The disk is behind after each slice, until it is waited for."""
+    behind, waits = set(), []
+    find, publish = OwnStream._find, OwnStream.publish
+
+    def find_slowly(self, *, waits=True):
+        return (None, own_stream.SLOW_DISK) if waits and self in behind else find(self, waits=waits)
+
+    def publish_and_fall_behind(self, *given, **more):
+        is_published = publish(self, *given, **more)
+        behind.add(self)
+        return is_published
+
+    monkeypatch.setattr(OwnStream, "_find", find_slowly)
+    monkeypatch.setattr(OwnStream, "publish", publish_and_fall_behind)
+    monkeypatch.setattr(module.gevent, "sleep", lambda seconds: (waits.append(seconds), behind.clear()))
+    rows(station, 20 * SLICE)
+    station.streams.stop()
+    assert len(waits) >= 20
+    assert station.streams.telemetry.dropped == 0
+    assert [each["n"] for each in station.bodies(TELEMETRY)] == [*range(20 * SLICE)]
+
+
+def test_a_stop_waits_for_no_disk_for_ever_and_says_what_is_missing(station, monkeypatch):
+    monkeypatch.setattr(own_stream, "PENDING_OCTETS_MAX", 1_000)
+    monkeypatch.setattr(module, "STOP_S_MAX", 0.05)
+    rows(station, 2 * SLICE, when_ms=7)
+    station.streams.stop()
+    (gap,) = [each for each in station.bodies(TELEMETRY) if "why" in each]
+    assert (gap["table"], gap["from_ms"], gap["why"], gap["rows"]) == ("t", 7, "disk", SLICE)
 
 
 def test_a_stop_while_others_go_on_publishes_the_rest_once(station):
@@ -124,7 +177,7 @@ def test_a_stop_while_others_go_on_publishes_the_rest_once(station):
             station.streams.stop()
             published.append((station.streams.events.published - before, station.streams.telemetry.published))
 
-    station.streams.flush(EVENTS_MAX, stop)
+    station.flush(stop)
     assert published == [(SLICE + 5, SLICE + 2)]
     assert (station.streams.events.published - before, station.streams.telemetry.published) == published[0]
     assert [each["n"] for each in station.bodies(TELEMETRY)] == [*range(SLICE + 2)]
@@ -133,7 +186,7 @@ def test_a_stop_while_others_go_on_publishes_the_rest_once(station):
 def test_a_stop_in_the_middle_of_rows_keeps_their_order(station):
     rows(station, 2 * SLICE)
     rows(station, 1, first=2 * SLICE)
-    station.streams.flush(EVENTS_MAX, station.streams.stop)
+    station.flush(station.streams.stop)
     assert [each["n"] for each in station.bodies(TELEMETRY)] == [*range(2 * SLICE + 1)]
 
 
@@ -142,9 +195,10 @@ def test_nothing_is_published_after_a_stop(station, monkeypatch):
     before = station.streams.figures
     rows(station, 1)
     station.broker.events.note("command", {"name": "a"}, BROKER)
-    station.streams.flush(EVENTS_MAX, lambda: None)
+    station.flush()
     assert station.streams.figures == before
-    station.streams.run()  # it ends
+    station.streams.run_events()  # it ends
+    station.streams.run_rows()
 
 
 def test_very_many_rows_are_dropped_counted_and_a_gap(station, monkeypatch):
@@ -172,7 +226,7 @@ def test_rows_that_come_while_others_wait_that_were_dropped_are_dropped_too(stat
     rows(station, 2 * SLICE, when_ms=1)
     rows(station, 1, when_ms=2)
     come = iter([3])
-    station.streams.flush(EVENTS_MAX, lambda: [rows(station, 1, when_ms=when_ms) for when_ms in come])
+    station.flush(lambda: [rows(station, 1, when_ms=when_ms) for when_ms in come])
     assert station.streams.telemetry.dropped == 2
     rows(station, 1, when_ms=4)
     (gap,) = [each for each in station.told(TELEMETRY) if "why" in each]
