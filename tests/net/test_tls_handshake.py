@@ -234,6 +234,10 @@ def test_whole_records_are_counted(octets, whole):
         (b"\x14\3\3\0\1\1", False),
         (b"\x14\3\3\0\1\1\x16\3\3\0\1a", False),
         (b"\x16\3\3\0\1a", False),
+        (b"\x17\3\3\0\1a\x17\3\3\0\2bc", True),
+        (b"\x17\3\3\0\1a\x16\3\3\0\1a", False),
+        (b"\x14\3\3\0\1\1\x17\3\3\0\1a\x14\3\3\0\1\1", False),
+        (b"\x14\3\3\0\2\1\1\x17\3\3\0\1a", False),
     ],
 )
 def test_the_last_flight_of_tls_1_3_is_known_by_its_records(octets, encrypted):
