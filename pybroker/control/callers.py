@@ -18,14 +18,15 @@ STUCK_S_MIN: Final = 10.0
 
 
 class Caller:
-    """One connection. `idle_since_s` is since when the node waits for it; None: the node works for it."""
+    """One connection. `idle_since_s` is since when the node waits for its next line; None: the node works for it."""
 
-    __slots__ = ("asking", "idle_since_s", "reading", "socket")
+    __slots__ = ("asking", "idle_since_s", "is_amid_line", "reading", "socket")
 
     def __init__(self, peer: Any, now_s: float) -> None:
         self.socket = peer
         self.idle_since_s: float | None = now_s
         self.asking = False  # it is amid a request
+        self.is_amid_line = False
         self.reading = False  # an answer is on its way, which it does not read
 
 
@@ -59,6 +60,6 @@ class Callers:
             (caller.idle_since_s, number, caller)
             for number, caller in enumerate(self._all)
             if caller.idle_since_s is not None
-            and now_s - caller.idle_since_s >= (STUCK_S_MIN if caller.asking else IDLE_S_MIN)
+            and now_s - caller.idle_since_s >= (STUCK_S_MIN if caller.asking or caller.is_amid_line else IDLE_S_MIN)
         ]
         return min(idle)[2] if idle else None

@@ -344,13 +344,16 @@ def _values(lines: Lines) -> Iterator[Any]:
 def _lines(caller: Caller) -> Lines:
     """Yield request lines; one that is too long is yielded as it is so far, and is the last."""
     buffer = bytearray()
-    while data := _received(caller):
+    begun_s = _now_s()
+    while data := _received(caller, begun_s):
         buffer += data
         while (end := buffer.find(b"\n")) >= 0:
             line = bytes(buffer[:end])
             del buffer[: end + 1]
             if line.strip():
                 yield line
+            begun_s = _now_s()
+        caller.is_amid_line = bool(buffer)
         if len(buffer) > codec.REQUEST_OCTETS_MAX:
             yield bytes(buffer)
             return
@@ -361,8 +364,9 @@ def _now_s() -> float:
     return now_s
 
 
-def _received(caller: Caller) -> bytes:
-    caller.idle_since_s = _now_s()
+def _received(caller: Caller, begun_s: float) -> bytes:
+    """Return octets of a line that the node has waited for since then: a caller that drips them is idle as well."""
+    caller.idle_since_s = begun_s
     octets: bytes = caller.socket.recv(65_536)
     caller.idle_since_s = None
     return octets

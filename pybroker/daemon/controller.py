@@ -228,7 +228,11 @@ class DaemonController:
             self.start_app()
 
     def audit_lines(self, pause: "Callable[[float], object]") -> "Iterator[bytes]":
-        """Yield the lines of the audit log from the last one back. Raises Refused when there is none."""
+        """Yield the lines of the audit log from the last one back. Raises Refused: there is none, it cannot be read."""
         if self._daemon.audit is None:
             raise Refused("the node does not write an audit log (log.audit = false)", os.EX_UNAVAILABLE)
-        return self._daemon.audit.lines(pause)
+        try:
+            yield from self._daemon.audit.lines(pause)
+        except OSError as error:
+            text = f"the audit log cannot be read: {error.strerror or error}"
+            raise Refused(text, os.EX_UNAVAILABLE) from error

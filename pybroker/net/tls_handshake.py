@@ -39,6 +39,9 @@ _REASONS: Final = {
     "VERSION_TOO_LOW": "the client supports none of the configured TLS versions",
     "CALLBACK_FAILED": "the name that the client asks for (SNI) is not ASCII",
     "HTTP_REQUEST": "plain HTTP instead of a TLS handshake",
+    "INTERNAL_ERROR": "the client's keys or records cannot be used",
+    "INVALID_ALERT": "the client sent an alert that does not exist",
+    "TOO_MANY_WARN_ALERTS": "the client sent too many warnings",
 }
 
 log = logging.getLogger("pybroker.connection")
@@ -189,8 +192,8 @@ def whole_records(octets: bytes) -> int:
 def is_encrypted(octets: bytes) -> bool:
     """Tell whether a flight is the last one of TLS 1.3: without a certificate, OpenSSL has 20 us to do for it.
 
-    Its records are encrypted, all of them. One of another type may be in front (RFC 8446 D.4); one that is anywhere else
-    may be a second ClientHello behind what OpenSSL ignores, and is a thread's work.
+    Its records are encrypted, all of them. One of another type may be in front (RFC 8446 D.4); one anywhere else may be
+    a second ClientHello behind what OpenSSL ignores, and is a thread's work.
     """
     at = CHANGE_CIPHER_SPEC_OCTETS if octets[0] == CHANGE_CIPHER_SPEC else 0
     if at >= len(octets):
@@ -206,9 +209,14 @@ def explain(error: Exception) -> str:
     """Return OpenSSL's reason as a sentence's end: `the client's certificate is not trusted: ...`."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the client's certificate is not trusted: {error.verify_message}"
-    if not isinstance(error, ssl.SSLError) or not error.reason:
+    if isinstance(error, ssl.SSLZeroReturnError):
+        return "the client ended the TLS connection"
+    if not isinstance(error, ssl.SSLError):
         return str(error) or type(error).__name__
-    reason: str = error.reason
-    if "ALERT" in reason:
-        return f"the client gave up: {reason.partition('ALERT_')[2].replace('_', ' ').lower() or reason}"
-    return _REASONS.get(reason, reason.replace("_", " ").lower())
+    reason: str = error.reason or ""
+    if reason in _REASONS:
+        return _REASONS[reason]
+    if "ALERT_" in reason:
+        return f"the client gave up: {reason.partition('ALERT_')[2].replace('_', ' ').lower()}"
+    # OpenSSL has no words for some, and Python has a line of its own code for them.
+    return reason.replace("_", " ").lower() or "the client broke the protocol"

@@ -29,10 +29,11 @@ def test_nobody_gives_way_who_is_served_or_has_just_come(callers):
     assert callers(None, 100.0 - IDLE_S_MIN / 2).longest_idle(100.0) is None
 
 
-def test_one_amid_a_request_gives_way_later(callers):
+@pytest.mark.parametrize("amid", ["asking", "is_amid_line"])
+def test_one_amid_a_request_or_a_line_gives_way_later(callers, amid):
     both = callers(90.0, 95.0)
     first, second = both._all
-    first.asking = True
+    setattr(first, amid, True)
     assert both.longest_idle(89.9 + STUCK_S_MIN) is second
     assert both.longest_idle(90.0 + STUCK_S_MIN) is first
 

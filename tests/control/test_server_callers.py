@@ -1,5 +1,6 @@
 """The control socket lets operators in, whatever other callers there are."""
 
+import contextlib
 import errno
 
 import gevent
@@ -39,6 +40,27 @@ def test_callers_that_do_not_read_do_not_lock_the_operator_out(server, add, monk
     operator = Caller(server.path)
     assert operator.line()["protocol"] == 1
     assert operator.ask("ping")[0] == {"value": "Ping succeeded"}
+
+
+def test_callers_that_send_octet_by_octet_do_not_lock_the_operator_out(server, monkeypatch):
+    monkeypatch.setattr("pybroker.control.callers.CALLERS_MAX", 2)
+    monkeypatch.setattr("pybroker.control.callers.STUCK_S_MIN", 0.3)
+    slow = [Caller(server.path) for _ in range(2)]
+    operator = Caller(server.path)
+
+    def drip():
+        while True:
+            for one in slow:
+                with contextlib.suppress(OSError):
+                    one.socket.sendall(b"{")
+            gevent.sleep(0.02)
+
+    dripping = gevent.spawn(drip)
+    try:
+        assert operator.line()["protocol"] == 1
+        assert operator.ask("ping")[0] == {"value": "Ping succeeded"}
+    finally:
+        dripping.kill()
 
 
 def test_one_that_has_to_send_lines_is_not_let_go(server, add, monkeypatch):

@@ -73,7 +73,7 @@ def test_what_is_not_there_is_refused(controller):
     with pytest.raises(Refused, match="does not write a log file"):
         controller.log_tail(5)
     with pytest.raises(Refused, match="does not write an audit log"):
-        controller.audit_lines(lambda _: None)
+        next(controller.audit_lines(lambda _: None))
     with pytest.raises(Refused, match="still reading the log") as refused:
         controller.hold_log(lambda _: None)
     assert refused.value.exit_code == os.EX_TEMPFAIL

@@ -284,8 +284,27 @@ def test_no_memory_for_openssl_is_said_of_the_one_peer(server, made, tls, monkey
     assert "the TLS handshake failed: MemoryError" in caplog.text
 
 
-def test_errors_without_a_reason_are_named():
-    assert explain(ValueError()) == "ValueError"
+def with_reason(reason):
+    error = ssl.SSLError(1, "[SSL] (_ssl.c:1006)")
+    error.reason = reason
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError(), "ValueError"),
+        (ssl.SSLZeroReturnError(6, "TLS/SSL connection has been closed (EOF) (_ssl.c:1006)"), "ended"),
+        (with_reason(None), "the client broke the protocol"),
+        (with_reason("INTERNAL_ERROR"), "the client's keys or records cannot be used"),
+        (with_reason("TLSV1_ALERT_UNKNOWN_CA"), "the client gave up: unknown ca"),
+        (with_reason("INVALID_ALERT"), "the client sent an alert that does not exist"),
+        (with_reason("BAD_EXTENSION"), "bad extension"),
+    ],
+)
+def test_errors_are_told_in_words(error, text):
+    assert text in explain(error)
+    assert "_ssl.c" not in explain(error)
 
 
 @pytest.mark.parametrize("end", ["garbage", "leaves", "stalls", "is refused", "closes"])

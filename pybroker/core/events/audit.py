@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from pybroker.core.events.cause import Cause
@@ -155,7 +156,10 @@ def shown(value: Any) -> Any:
     kind = type(value)
     if kind is str:
         return capped(value)
+    if kind is float and not isfinite(value):
+        return str(value)
     if kind in _PLAIN or (kind is dict and not value):
         return value
     text = _encode_any(value)
-    return json.loads(text) if len(text) <= OCTETS_MAX else capped(text)
+    # JSON has no NaN and no Infinity.
+    return json.loads(text, parse_constant=str) if len(text) <= OCTETS_MAX else capped(text)

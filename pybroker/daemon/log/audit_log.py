@@ -5,6 +5,7 @@ them are dropped and counted, and the log reports the number. The loop makes the
 thread that makes them would keep the interpreter from it for longer.
 """
 
+import errno
 import logging
 import os
 import time
@@ -20,7 +21,7 @@ from pybroker.core.events.cause import Cause
 from pybroker.daemon.start_error import refused_by_system
 from pybroker.log_event import BUG, event
 
-# Entries that wait for the thread: some ten megabytes, and seconds of the worst churn.
+# Entries that wait for the thread: some ten megabytes of usual ones, and seconds of the worst churn.
 WAITING_MAX: Final = 20_000
 # How long the thread gathers: a write for each entry would wake it, and take the loop's turn, each time.
 GATHER_S: Final = 0.1
@@ -118,6 +119,8 @@ class AuditLog:
         while self.written < wanted and waited_s < SYNC_S_MAX:
             pause(SYNC_PAUSE_S)
             waited_s += SYNC_PAUSE_S
+        if not self._path.is_file():
+            raise OSError(errno.ESPIPE, "only a regular file can be read back")
         with self._path.open("rb") as file:
             end = file.seek(0, os.SEEK_END)
             first = max(0, end - READ_OCTETS_MAX)
@@ -164,19 +167,31 @@ class AuditLog:
         lost = self._lost + dropped - self._told
         if lost:
             text += f'{{"time":"{stamp(time.time_ns() // 1_000_000)}","event":"audit.dropped","count":{lost}}}\n'
-        octets = self._torn + text.encode()
+        octets, taken = self._torn + text.encode(), 0
         try:
-            while octets:
-                octets = octets[os.write(self._file, octets) :]
+            while taken < len(octets):
+                taken += os.write(self._file, octets[taken:] if taken else octets)
         except OSError as error:
-            self._lost += len(lines)
-            self._torn = b"\n"
+            whole = octets[:taken].count(b"\n") - (self._torn != b"" and taken > 0)
+            self._lost += max(0, len(lines) - whole)
+            self._cut(octets[:taken])
             if time.monotonic() - self._warned_s >= WARN_S:
                 self._warned_s = time.monotonic()
                 extra = event("audit.file_failed")
                 log.warning("the audit log cannot be written: %s; entries are lost", error, extra=extra)
             return
         self._torn, self._lost, self._told = b"", 0, dropped
+
+    def _cut(self, taken: bytes) -> None:
+        """Take the beginning of a line off the file that the disk took of these octets; else a next line ends it."""
+        torn = len(taken) - taken.rfind(b"\n") - 1
+        if not torn:
+            return
+        try:
+            os.ftruncate(self._file, os.fstat(self._file).st_size - torn)
+            self._torn = b""
+        except OSError:
+            self._torn = b"\n"
 
     def _open_anew(self) -> None:
         try:

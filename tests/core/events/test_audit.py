@@ -85,6 +85,11 @@ def test_what_is_nested_is_shown_if_it_is_short():
     assert {"at": "b'x'"} == shown({"at": b"x"})
 
 
+def test_numbers_that_json_does_not_have_are_texts():
+    assert "nan" == shown(float("nan"))
+    assert {"a": ["Infinity", "NaN", 1.5]} == shown({"a": [float("inf"), float("nan"), 1.5]})
+
+
 def test_what_every_virtual_host_has_and_what_comes_and_goes_is_not_logged():
     assert is_logged("exchange.created", {"name": "x"})
     assert is_logged("exchange.created", {"name": "amqp"})

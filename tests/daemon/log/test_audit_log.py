@@ -134,29 +134,74 @@ def test_what_is_too_much_is_dropped_and_told(log, path, monkeypatch):
     assert sum(told) >= 10
 
 
-def test_a_full_disk_costs_entries_and_one_warning(log, path, monkeypatch, caplog):
-    real = os.write
-    full = True
+class FullDisk:
+    """Takes so many octets more, as a real one does: a part first, then an error."""
 
-    def write(file: int, octets: bytes) -> int:
-        if full:
-            real(file, octets[:5])
+    def __init__(self, monkeypatch, left):
+        self.left = left
+        self._write = os.write
+        monkeypatch.setattr(audit_log.os, "write", self.write)
+
+    def write(self, file, octets):
+        if not self.left:
             raise OSError(28, "No space left on device")
-        return real(file, octets)
+        taken = self._write(file, octets[: self.left])
+        self.left -= taken
+        return taken
 
-    monkeypatch.setattr(audit_log.os, "write", write)
-    record(log, "1")
+
+def write_all(log, *names):
+    record(log, *names)
     wait_until(lambda: log.written == log.taken)
-    record(log, "2")
-    wait_until(lambda: log.written == log.taken)
-    full = False
-    record(log, "3")
-    wait_until(lambda: log.written == log.taken)
+
+
+def test_a_full_disk_costs_entries_and_one_warning(log, path, monkeypatch, caplog):
+    disk = FullDisk(monkeypatch, 5)
+    write_all(log, "1")
+    write_all(log, "2")
+    disk.left = 100_000
+    write_all(log, "3")
     assert 1 == caplog.text.count("the audit log cannot be written")
-    lines = path.read_text().splitlines()
-    told = [json.loads(line) for line in lines if line.startswith('{"time":')]
+    told = [json.loads(line) for line in path.read_text().splitlines()]
     assert ["3", None] == [entry.get("name") for entry in told]
     assert ("audit.dropped", 2) == (told[1]["event"], told[1]["count"])
+
+
+def test_lines_that_a_full_disk_took_are_not_counted_as_lost(log, path, monkeypatch):
+    write_all(log, "a")
+    disk = FullDisk(monkeypatch, 2 * path.stat().st_size + 7)
+    write_all(log, *"bcdef")
+    disk.left = 100_000
+    write_all(log, "g")
+    told = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [*"abcg", None] == [entry.get("name") for entry in told]
+    assert 3 == told[-1]["count"]
+
+
+def test_a_line_that_cannot_be_taken_off_is_ended(log, path, monkeypatch):
+    def refuse(*_):
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(audit_log.os, "ftruncate", refuse)
+    disk = FullDisk(monkeypatch, 7)
+    write_all(log, "a")
+    disk.left = 3
+    write_all(log, "b")
+    disk.left = 100_000
+    write_all(log, "c")
+    lines = path.read_text().splitlines()
+    assert ["c", None] == [json.loads(line).get("name") for line in lines[2:]]
+    assert 2 == json.loads(lines[-1])["count"]
+
+
+def test_a_log_that_is_no_file_cannot_be_read_back(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    reading = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    log = AuditLog(tmp_path / "fifo", FakeClock())
+    with pytest.raises(OSError, match="only a regular file can be read back"):
+        read(log)
+    log.close()
+    os.close(reading)
 
 
 def test_a_disk_that_does_not_answer_holds_up_no_stop(log, monkeypatch, caplog):
