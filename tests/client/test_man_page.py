@@ -45,12 +45,15 @@ def test_every_error_of_this_side_is_explained():
 
 
 def test_the_examples_run(broker, channel):
-    publish, consume = re.findall(r"^\.nf\n(.*?)^\.fi", PAGE, re.MULTILINE | re.DOTALL)
+    publish, consume, callbacks = re.findall(r"^\.nf\n(.*?)^\.fi", PAGE, re.MULTILINE | re.DOTALL)
     try:
         run(publish, broker)[0].result(WAIT_S)
         printed = []
         running, names = run(consume, broker, print=lambda body: (printed.append(body), names["connection"].close()))
         running.result(WAIT_S)
         assert printed == [b"two of them"]
+        printed = []
+        run(callbacks, broker, print=lambda *words: printed.append(words))[0].result(WAIT_S)
+        assert ("nobody wants", b"an order") in printed
     finally:
         channel.queue_delete("orders")
