@@ -23,6 +23,7 @@ from tests.spark.pipeline.told import NOW, Told
 from tests.spark.stream.conftest import stream_port
 
 SIZE = (5, 60, 240)
+SAMPLED = ("node_sample", "queue_sample", "connection_sample", "trace_event")
 
 
 @pytest.mark.slow
@@ -140,8 +141,10 @@ class Node:
         assert program.main(["follow", "--from", "streams", *where, *words]) == INTERRUPTED
 
     def tells(self, queue):
-        """Tell whether the tables that are followed into tell of the end of a queue."""
-        return any(row["queue"] == queue and row["deleted_ms"] for row in self.rows("followed", "queue_sample"))
+        """Tell whether the tables that are followed into tell of the end of a queue, and each one of its daemon."""
+        rows = {table: self.rows("followed", table) for table in SAMPLED}
+        ends = (row for row in rows["queue_sample"] if row["queue"] == queue and row["deleted_ms"])
+        return any(all(end["epoch"] in {row["epoch"] for row in rows[table]} for table in SAMPLED) for end in ends)
 
     def rows(self, warehouse, table):
         return rows_there(Warehouse(self.folder / warehouse), RAW[table])
@@ -168,7 +171,7 @@ def test_tables_of_the_stream_are_those_of_the_files_after_kills_of_either(spark
     finally:
         node.process.stop()
     node.read_files()
-    for table in ("node_sample", "queue_sample", "connection_sample", "trace_event"):
+    for table in SAMPLED:
         followed, there = node.rows("followed", table), node.rows("read", table)
         for epoch in {row["epoch"] for row in there}:
             mine = [row for row in followed if row["epoch"] == epoch]
