@@ -61,6 +61,15 @@ def _start(product: str, cluster_name: str, mechanisms: tuple[str, ...]) -> byte
     return encode_method(0, method)
 
 
+@lru_cache(2)
+def _tune(channel_max: int, frame_octets_max: int, heartbeat_s: int) -> bytes:
+    """Return connection.tune, the same for all."""
+    method = make_method(
+        commands.Connection.Tune, channel_max=channel_max, frame_max=frame_octets_max, heartbeat=heartbeat_s
+    )
+    return encode_method(0, method)
+
+
 def connection_start(session: "AmqpSession", _method: None) -> None:
     """Open the dialogue, when the protocol header has come."""
     session.state = after(session.state, PROTOCOL_HEADER)
@@ -101,15 +110,7 @@ def _checked(session: "AmqpSession", answer_at_ms: int, name: str, verdict: Verd
     session.state = after(session.state, LOGIN_VERDICT)
     session.reading_resumed()
     session.limits_offered = (settings.frame_octets_max, settings.channel_max)
-    session.send_method(
-        0,
-        make_method(
-            commands.Connection.Tune,
-            channel_max=settings.channel_max,
-            frame_max=settings.frame_octets_max,
-            heartbeat=settings.heartbeat_s,
-        ),
-    )
+    session.send(_tune(settings.channel_max, settings.frame_octets_max, settings.heartbeat_s))
 
 
 def _turn_away(session: "AmqpSession", answer_at_ms: int, verdict: Verdict) -> None:

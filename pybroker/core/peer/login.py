@@ -47,15 +47,23 @@ def check_login(
     is_waiting: "Callable[[], bool]",
     done: "Callable[[str, Verdict], None]",
 ) -> None:
-    """Find out whose credentials or certificate these are; call `done(name, verdict)` if the peer still waits then."""
+    """Find out whose credentials or certificate these are; call `done(name, verdict)` if the peer still waits then.
+
+    Begins when there is time for it, apart from the reading of what the peer sent.
+    """
     logins = session.broker.logins
 
     def checked(name: str, verdict: "Verdict") -> None:
         if is_waiting():
             done(name, logins.decide(verdict, name, session))
 
-    if mechanism == EXTERNAL:
-        checked(*logins.check_certificate(session.tls))
-        return
-    name, password = credentials
-    logins.check(name, password, session.peer_host, is_waiting, partial(checked, name))
+    def check() -> None:
+        if not is_waiting():
+            return
+        if mechanism == EXTERNAL:
+            checked(*logins.check_certificate(session.tls))
+            return
+        name, password = credentials
+        logins.check(name, password, session.peer_host, is_waiting, partial(checked, name))
+
+    session.turn.when_spare(check)

@@ -38,6 +38,9 @@ CLOSE_TIMEOUT_UNAUTHENTICATED_MS: Final = 1_000
 # How long it may take a peer to read the last output, the answer to its close at the end, as in RabbitMQ.
 LAST_OUTPUT_TIMEOUT_MS: Final = 30_000
 
+# More units of work than any input does before it looks at the clock.
+ENOUGH_WORK: Final = 1 << 30
+
 log = logging.getLogger("pybroker.connection")
 
 
@@ -63,6 +66,7 @@ class PeerSession(SessionState):
         "frame_octets_max",
         "heartbeat_s",
         "host",
+        "is_told",
         "last_recv_ms",
         "last_send_ms",
         "lost",
@@ -105,6 +109,7 @@ class PeerSession(SessionState):
         self.unsent_octets = 0
         self.reply_octets = 0
         self.lost = False  # cut off without a word
+        self.is_told = True  # False: those who follow events are to learn that it is open
         self.work = 0  # units of some microseconds since somebody last looked at the clock
         self.until_ms = 0
         broker.sessions[session_id] = self
@@ -162,10 +167,20 @@ class PeerSession(SessionState):
         self.enter(broker.vhosts[vhost_name])
 
     def opened(self) -> None:
-        """Count that the connection is open, tell whoever follows events, and the log when there is time for it."""
+        """Count that the connection is open; when there is time, tell whoever follows events, and the log.
+
+        What the peer sent behind that is read after it: events of its doing come later.
+        """
         self.broker.totals.churn.count("connections_opened")
-        connection_events.connection_created(self)
+        self.is_told = False
+        self.turn.when_spare(self._tell_opened)
         self.turn.when_spare(self._log_opened)
+        self.work, self.until_ms = ENOUGH_WORK, 0
+
+    def _tell_opened(self) -> None:
+        if not self.is_told:
+            self.is_told = True
+            connection_events.connection_created(self)
 
     def _log_opened(self) -> None:
         assert self.user is not None
@@ -235,6 +250,7 @@ class PeerSession(SessionState):
         """Learn that the socket is closed."""
         if self.broker.sessions.pop(self.id, None) is None:
             return
+        self._tell_opened()
         # Behind the line that it is open, if that waits still.
         self.turn.when_spare(partial(self._log_end, self.state, reason))
         self.let_go(self.reason or reason)

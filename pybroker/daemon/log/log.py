@@ -36,6 +36,8 @@ TAIL_BLOCK_OCTETS: Final = 65_536
 TAIL_OCTETS_MAX: Final = 4_194_304
 # Lines that wait for a reader of the control socket.
 FOLLOWED_MAX: Final = 10_000
+# By which the standard library finds out where a line is logged from.
+_SOURCE_FILE: Final = logging._srcfile
 
 
 class LogFile(logging.FileHandler):
@@ -227,6 +229,11 @@ class Log:
                 handler.setFormatter(FORMATTERS[formatter](self._node_name))
 
     def _set_least(self) -> None:
-        """Have the logger make no record that no handler writes."""
+        """Have the logger make no record that no handler writes, and collect nothing for one that no handler shows."""
+        logging.logThreads = logging.logMultiprocessing = False
+        if sys.version_info >= (3, 12):
+            logging.logAsyncioTasks = False
+        # None is the documented way to say so. To find the place in the source takes longer than all else.
+        logging._srcfile = _SOURCE_FILE if "journald" in self._handlers else None
         least = min((each.level for each in self._handlers.values()), default=logging.NOTSET)
         logging.getLogger("pybroker").setLevel(least)

@@ -1,13 +1,15 @@
 """The part of a session that is the same for every protocol: what it is known by, and its end."""
 
 import logging
+from collections import deque
 from types import SimpleNamespace
 
 import pytest
 from pamqp import frame
 
+from pybroker.core.peer.states import State
 from pybroker.daemon.log.log_format import message_of
-from tests.fakes import Basic, Queue
+from tests.fakes import PROTOCOL_HEADER, Basic, Channel, Connection, Queue
 
 
 def test_it_has_a_name_and_a_pid_of_its_own(world):
@@ -26,19 +28,69 @@ def test_the_broker_knows_it_from_the_first_octet_to_the_last(world):
     assert {} == world.broker.sessions
 
 
-def test_that_it_is_open_and_why_it_ended_is_logged_in_spare_time(world, caplog, monkeypatch):
-    steps = []
+@pytest.fixture
+def spare(world, monkeypatch):
+    """Collect the steps that wait for spare time; call the result to take them, with those that they add."""
+    steps = deque()
     monkeypatch.setattr(type(world.turn), "when_spare", lambda _, step: steps.append(step))
+
+    def take():
+        while steps:
+            steps.popleft()()
+            world.run()
+
+    return take
+
+
+def about_to_open(world, spare):
+    """Return a peer that has everything behind it but connection.open."""
+    peer = world.peer()
+    peer.send_octets(PROTOCOL_HEADER)
+    peer.send(Connection.StartOk({"capabilities": {}}, "PLAIN", "\0guest\0guest"), channel=0)
+    spare()
+    peer.send(Connection.TuneOk(2_047, 131_072, 0), channel=0)
+    assert peer.session.state is State.OPENING
+    return peer
+
+
+def test_that_it_is_open_and_why_it_ended_is_logged_in_spare_time(world, caplog, spare):
     with caplog.at_level(logging.INFO):
-        peer = world.connect()
+        peer = about_to_open(world, spare)
+        peer.send(Connection.Open("/"), channel=0)
         assert "authenticated" not in caplog.text
         peer.disconnect()
         assert "closing" not in caplog.text
-        for step in steps:
-            step()
+        spare()
     told = [record.getMessage() for record in caplog.records]
     assert ["authenticated and granted" in told[0], "closing AMQP connection" in told[1]] == [True, True]
     assert len(told) == 2
+
+
+def test_nothing_behind_connection_open_is_read_in_the_same_step(world, spare):
+    peer = about_to_open(world, spare)
+    peer.session.receive(frame.marshal(Connection.Open("/"), 0) + frame.marshal(Channel.Open(), 1))
+    assert (True, {}) == (peer.session.input_pending, peer.session.channels)
+
+
+def test_a_connection_that_goes_at_once_has_its_beginning_before_its_end(world, spare):
+    heard = []
+    world.broker.events.add_receiver(lambda name, *_: heard.append(name))
+    peer = about_to_open(world, spare)
+    peer.send(Connection.Open("/"), channel=0)
+    assert heard == []
+    peer.disconnect()
+    spare()
+    assert heard == ["connection.created", "connection.closed"]
+
+
+def test_a_peer_that_leaves_before_its_login_is_checked_is_no_refused_login(world, caplog, spare):
+    peer = world.peer()
+    peer.send_octets(PROTOCOL_HEADER)
+    peer.send(Connection.StartOk({"capabilities": {}}, "PLAIN", "\0guest\0wrong"), channel=0)
+    assert peer.session.state is State.SECURING
+    peer.disconnect()
+    spare()
+    assert "refused" not in caplog.text
 
 
 def test_octets_are_counted_in_and_out(world):

@@ -12,10 +12,12 @@ from pybroker.daemon.log.log import Log
 def log() -> Iterator[Log]:
     logger = logging.getLogger("pybroker")
     level, handlers = logger.level, list(logger.handlers)
+    source = logging._srcfile
     log = Log()
     yield log
     log.close()
     logger.handlers = handlers
     logger.setLevel(level)
     logger.propagate = True
-    logging.raiseExceptions = True
+    logging.raiseExceptions = logging.logThreads = logging.logMultiprocessing = True
+    logging._srcfile = source

@@ -2,11 +2,13 @@ import json
 import logging
 import os
 import re
+import socket
 import stat
 
 import pytest
 
 from pybroker.daemon.config.config import Config
+from pybroker.daemon.log import journald
 from pybroker.daemon.start_error import StartError
 
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}[+-]\d\d:\d\d \[(\w+)\] <0\.\d+\.0> (.*)")
@@ -160,3 +162,14 @@ def test_a_journal_that_is_missing_is_one_sentence(log, tmp_path, monkeypatch):
     monkeypatch.setattr("pybroker.daemon.log.journald.SOCKET", str(tmp_path / "none"))
     with pytest.raises(StartError, match="cannot log to journald"):
         log.open(configured(tmp_path, journald=True))
+
+
+def test_where_a_line_is_logged_from_is_found_out_for_the_journal_alone(log, tmp_path, monkeypatch):
+    log.open_file(tmp_path / "x.log", "info")
+    assert (None, False) == (logging._srcfile, logging.logThreads)
+    monkeypatch.setattr(journald, "SOCKET", str(tmp_path / "socket"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as journal:
+        journal.bind(str(tmp_path / "socket"))
+        log.open_journald("info")
+        logging.getLogger("pybroker").info("a line")
+        assert f"CODE_FILE={__file__}\n".encode() in journal.recv(65_536)
