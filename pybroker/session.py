@@ -49,8 +49,11 @@ class Turn:
         """Ask for one call at the end of this loop turn."""
         self.woken = True
 
-    def when_spare(self, step: "Callable[[], object]") -> None:
-        """Have something done that nobody waits for: behind the others' work, and in tests at once."""
+    def when_spare(self, _kind: str, step: "Callable[[], object]") -> None:
+        """Have something done that nobody waits for: behind the others' work, and in tests at once.
+
+        What is of one kind is done in the order of the calls.
+        """
         step()
 
     def serve_next(self, task: Any) -> None:

@@ -52,7 +52,7 @@ class Connection:
         if not self.session.readable:
             transport.stop_reading()
         elif self.newcomer:
-            self._wait(self._read_newcomer)
+            self._wait("read", self._read_newcomer)
         elif self._read(transport):
             turn = self._server.turn
             if turn.clock.now_ms >= self._settled_ms:
@@ -60,12 +60,12 @@ class Connection:
             turn.after_reading()
             turn.busy_poll.after_event()
 
-    def _wait(self, step: "Callable[[], object]") -> None:
+    def _wait(self, kind: str, step: "Callable[[], object]") -> None:
         """Take a step of a newcomer when there is time for it."""
         assert self._transport is not None
         self.held = True
         self._transport.stop_reading()
-        self._server.turn.spare.do_later(step)
+        self._server.turn.spare.do_later(kind, step)
 
     def _read_newcomer(self) -> None:
         self.held = False
@@ -73,7 +73,7 @@ class Connection:
             return
         data = self._take(self._transport)
         if data:
-            self._wait(partial(self._heed_newcomer, data))
+            self._wait("heed", partial(self._heed_newcomer, data))
         else:
             self._listen()
 
@@ -115,12 +115,12 @@ class Connection:
 
     def _peer_left(self, reason: str) -> None:
         assert self._transport is not None
-        self._wait(partial(self._leave, reason))
+        self._wait("leave", partial(self._leave, reason))
 
     def _leave(self, reason: str) -> None:
         """Forget a peer that has left, and close the socket when there is time for that, too."""
         if self._transport is not None:
-            self._server.turn.spare.do_later(self._let_go(reason).close)
+            self._server.turn.spare.do_later("close", self._let_go(reason).close)
 
     def _receive(self, data: bytes) -> None:
         session, turn = self.session, self._server.turn
@@ -182,7 +182,7 @@ class Connection:
             return
         if self.session.input_pending or transport.buffered:
             if self.newcomer:
-                self._wait(self.resume)
+                self._wait("resume", self.resume)
                 return
             self.held = True
             transport.stop_reading()

@@ -138,7 +138,7 @@ class Listener:
             self._rest()
             return
         self._in_line = True
-        self._spare.do_later(partial(self._let_in, sock, address))
+        self._spare.do_later("let in", partial(self._let_in, sock, address))
 
     def _let_in(self, sock: socket.socket, address: tuple[str, ...]) -> None:
         """Have a newcomer taken in, unless we listen no more; as long as there may be another one, line up again."""

@@ -201,9 +201,9 @@ class LoopCycle(Turn):
         self.reading = False
         self.run()
 
-    def when_spare(self, step: "Callable[[], object]") -> None:
-        """Have something done in spare time, in the order of the calls."""
-        self.spare.do_later(step)
+    def when_spare(self, kind: str, step: "Callable[[], object]") -> None:
+        """Have something done in spare time; what is of one kind in the order of the calls."""
+        self.spare.do_later(kind, step)
 
     def serve_next(self, task: Any) -> None:
         """Have a task served when the sockets have had their turn, and not by each call of `run` before that."""
@@ -258,13 +258,13 @@ class LoopCycle(Turn):
                 if link is not None:
                     try:
                         if link.newcomer:
-                            self.spare.do_later(link.flush_step)
+                            self.spare.do_later("send", link.flush_step)
                         else:
                             link.flush()
                     except Exception:
                         # A bug of ours. Part of its output is lost, so it is over; the others have something to say.
                         log.exception("internal error in sending", extra=event(BUG))
-                        self.spare.do_later(partial(link.close, "internal error"))
+                        self.spare.do_later("close", partial(link.close, "internal error"))
         except BaseException:
             self.sessions += [each for each in sessions if each.dirty and each not in self.sessions]
             raise

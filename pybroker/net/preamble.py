@@ -48,7 +48,7 @@ class Step:
 
     def _on_readable(self) -> None:
         self.preamble.transport.stop_reading()
-        self.preamble.do_later(self.heard)
+        self.preamble.do_later("hear", self.heard)
 
     def heard(self) -> None:
         """Read from `preamble.transport`, and listen again if that was not all."""
@@ -98,9 +98,9 @@ class Preamble:
             self._preambles.forget(self)
             self.transport.close()
 
-    def do_later(self, call: "Callable[[], object]") -> None:
+    def do_later(self, kind: str, call: "Callable[[], object]") -> None:
         """Have the step in which we are called when there is time for it, if it is not over then."""
-        self._preambles.spare.do_later(partial(self._do, self._step, call))
+        self._preambles.spare.do_later(kind, partial(self._do, self._step, call))
 
     def _do(self, step: Step | None, call: "Callable[[], object]") -> None:
         if step is not None and self._step is step:
@@ -208,7 +208,7 @@ class Preambles:
         for preamble in self._under_way:
             if preamble.deadline_ms <= now_ms:
                 preamble.deadline_ms = NEVER_MS  # once
-                self.spare.do_later(partial(self._time_out, preamble))
+                self.spare.do_later("time out", partial(self._time_out, preamble))
         if now_ms - self._second_ms >= SECOND_MS:
             self._tell_of_more()
             if not self._under_way:

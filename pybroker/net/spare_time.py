@@ -5,7 +5,8 @@ own; a few operators who look at a thousand messages each are as much. Connectio
 each step (a socket to accept, a flight of a handshake, a login, the end of a connection, some messages of a command)
 stands in a line. If nobody else is served, one follows the other. Else the line gets half of what the others leave,
 so that a storm is spread over some seconds, and a tenth of the time in any case: all commands together, not each. Does
-not know what the steps are.
+not know what the steps are, but of which kind: code that ran a moment ago is in the processor's caches, so that steps
+of one kind, one after the other, take a fifth less time.
 """
 
 import logging
@@ -32,15 +33,17 @@ LEAST_NS: Final = 100_000
 UNBOUNDED_NS: Final = 1 << 62
 # Steps of those that are in, for one that lets another one in. A newcomer needs about as many.
 STEPS_PER_ENTRY: Final = 16
+# Steps of one kind in a row, while others wait.
+ROW_MAX: Final = 8
 
 log = logging.getLogger("pybroker")
 
 
 class SpareTime:
-    """Three lines: of steps, of entries, which let newcomers in and make more steps, and of greenlets that pause.
+    """Lines of steps, one for each kind; of entries, which let newcomers in and make more steps; of paused greenlets.
 
-    Newcomers and greenlets take turns, each greenlet for one step. `around` is called with a function that takes one
-    or some, and ends a turn behind it; `serves` tells whether others are served.
+    The kinds take turns, as do newcomers and greenlets, each greenlet for one step. `around` is called with a function
+    that takes one or some, and ends a turn behind it; `serves` tells whether others are served.
     """
 
     __slots__ = (
@@ -50,11 +53,12 @@ class SpareTime:
         "_cpu_ns",
         "_entries",
         "_idle",
+        "_in_row",
+        "_lines",
         "_newcomer_was_last",
         "_paused",
         "_serves",
         "_since_entry",
-        "_steps",
         "_timer",
         "_until_ns",
         "_used_ns",
@@ -63,7 +67,8 @@ class SpareTime:
     def __init__(self, loop: Any, around: "Callable[[Callable[[], None]], None]", serves: "Callable[[], bool]") -> None:
         self._around = around
         self._serves = serves
-        self._steps: deque[Callable[[], object]] = deque()
+        self._lines: dict[str, deque[Callable[[], object]]] = {}  # by kind, none empty; the first one is served
+        self._in_row = 0  # steps taken of the first one
         self._entries: deque[Callable[[], object]] = deque()
         self._paused: deque[Waiter[None]] = deque()
         self._newcomer_was_last = False
@@ -75,11 +80,17 @@ class SpareTime:
         self._timer: Any = loop.timer(PERIOD_S, PERIOD_S)
 
     def __len__(self) -> int:
-        return len(self._steps) + len(self._entries) + len(self._paused)
+        return sum(map(len, self._lines.values())) + len(self._entries) + len(self._paused)
 
-    def do_later(self, step: "Callable[[], object]") -> None:
-        """Take a step when there is time for it; in the order of the calls."""
-        self._steps.append(step)
+    def __bool__(self) -> bool:
+        return bool(self._lines or self._entries or self._paused)
+
+    def do_later(self, kind: str, step: "Callable[[], object]") -> None:
+        """Take a step when there is time for it; those of one kind in the order of the calls."""
+        line = self._lines.get(kind)
+        if line is None:
+            line = self._lines[kind] = deque()
+        line.append(step)
         self._watch()
 
     def let_in(self, entry: "Callable[[], object]") -> None:
@@ -107,8 +118,8 @@ class SpareTime:
 
     def finish(self) -> None:
         """Take all steps in line, and those that they add, at once: nobody is served any more."""
-        while self._steps:
-            self._step(self._steps.popleft())
+        while self._lines:
+            self._step(self._pop())
 
     def _watch(self) -> None:
         if self._timer.active:
@@ -163,7 +174,7 @@ class SpareTime:
             self._idle.stop()
 
     def _next(self) -> None:
-        if self._paused and (self._newcomer_was_last or not (self._steps or self._entries)):
+        if self._paused and (self._newcomer_was_last or not (self._lines or self._entries)):
             self._newcomer_was_last = False
             self._until_ns = perf_counter_ns() + CHUNK_NS
             # Handles exceptions itself; if the greenlet was killed meanwhile, nothing happens.
@@ -171,13 +182,25 @@ class SpareTime:
             self._until_ns = 0
             return
         self._newcomer_was_last = True
-        if self._entries and (not self._steps or self._since_entry >= STEPS_PER_ENTRY):
+        if self._entries and (not self._lines or self._since_entry >= STEPS_PER_ENTRY):
             step = self._entries.popleft()
             self._since_entry = 0
         else:
-            step = self._steps.popleft()
+            step = self._pop()
             self._since_entry += 1
         self._step(step)
+
+    def _pop(self) -> "Callable[[], object]":
+        """Take the next step out of its line, which is the last to be served if it was for long enough."""
+        kind, line = next(iter(self._lines.items()))
+        step = line.popleft()
+        self._in_row += 1
+        if not line or self._in_row >= ROW_MAX:
+            del self._lines[kind]
+            self._in_row = 0
+            if line:
+                self._lines[kind] = line
+        return step
 
     def _step(self, step: "Callable[[], object]") -> None:
         try:

@@ -144,7 +144,7 @@ class TlsHandshake(Step):
 
     def _worked(self, result: Any) -> None:
         if not self.stopped:
-            self.preamble.do_later(partial(self._go_on, result))
+            self.preamble.do_later("answer", partial(self._go_on, result))
 
     def _go_on(self, result: Any) -> None:
         """Send what OpenSSL answers, and do what follows."""

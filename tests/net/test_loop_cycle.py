@@ -252,7 +252,7 @@ def test_connections_that_vanish_at_once_are_closed_when_there_is_time(connect, 
 
 def test_newcomers_are_read_and_answered_when_there_is_time(connect, server, monkeypatch):
     steps = []
-    monkeypatch.setattr(type(server.turn.spare), "do_later", lambda _, step: steps.append(step))
+    monkeypatch.setattr(type(server.turn.spare), "do_later", lambda _, _kind, step: steps.append(step))
     client = connect()
     client.sock.sendall(b"AMQP\0\0\x09\x01")
     for count in range(1, 5):  # let it in, read, heed, answer

@@ -49,23 +49,35 @@ def busy():
 def take_ten(spare):
     """Wait until ten steps are taken."""
     for _ in range(10):
-        spare.do_later(lambda: None)
+        spare.do_later("step", lambda: None)
     until(lambda: not spare)
 
 
-def test_steps_are_taken_in_their_order(spare):
+def test_steps_of_a_kind_are_taken_in_their_order(spare):
     taken = []
     for n in range(20):
-        spare.do_later(lambda n=n: taken.append(n))
+        spare.do_later("step", lambda n=n: taken.append(n))
     assert not taken
     assert len(spare) == 20
     until(lambda: not spare)
     assert taken == list(range(20))
 
 
+def test_steps_of_a_kind_follow_each_other_but_not_for_ever(spare, monkeypatch):
+    monkeypatch.setattr(spare_time, "ROW_MAX", 3)
+    taken = []
+    for _ in range(5):
+        for kind in ("a", "b"):
+            spare.do_later(kind, lambda kind=kind: taken.append(kind))
+    spare.do_later("c", lambda: taken.append("c"))
+    assert len(spare) == 11
+    until(lambda: not spare)
+    assert "".join(taken) == "aaabbbcaabb"
+
+
 def test_a_step_may_ask_for_more(spare):
     taken = []
-    spare.do_later(lambda: spare.do_later(lambda: taken.append(1)))
+    spare.do_later("step", lambda: spare.do_later("step", lambda: taken.append(1)))
     until(lambda: taken)
 
 
@@ -121,22 +133,22 @@ def test_those_that_are_in_go_first_but_not_for_ever(spare):
     for n in range(2):
         spare.let_in(lambda n=n: taken.append(f"entry {n}"))
     for n in range(STEPS_PER_ENTRY + 2):
-        spare.do_later(lambda n=n: taken.append(n))
+        spare.do_later("step", lambda n=n: taken.append(n))
     until(lambda: not spare)
     assert taken == [*range(STEPS_PER_ENTRY), "entry 0", STEPS_PER_ENTRY, STEPS_PER_ENTRY + 1, "entry 1"]
 
 
 def test_a_bug_in_one_step_stops_no_other(spare, caplog):
     taken = []
-    spare.do_later(lambda: 1 // 0)
-    spare.do_later(lambda: taken.append(1))
+    spare.do_later("step", lambda: 1 // 0)
+    spare.do_later("step", lambda: taken.append(1))
     with caplog.at_level(logging.ERROR):
         until(lambda: taken)
     assert "internal error in spare time" in caplog.text
 
 
 def test_with_nothing_to_do_it_costs_nothing(spare):
-    spare.do_later(lambda: None)
+    spare.do_later("step", lambda: None)
     until(lambda: not spare)
     assert (spare._idle.active, spare._timer.active) == (False, False)
 
@@ -186,7 +198,7 @@ def test_newcomers_and_greenlets_take_turns(spare, monkeypatch):
     walks(spare, taken, 1, 4)
     gevent.sleep(0)
     for _ in range(3):
-        spare.do_later(lambda: taken.append("newcomer"))
+        spare.do_later("step", lambda: taken.append("newcomer"))
     until(lambda: not spare)
     assert taken == [0, "newcomer", 0, "newcomer", 0, "newcomer", 0]
 
@@ -212,14 +224,14 @@ def test_in_the_end_all_steps_are_taken_at_once(spare, caplog):
 
     def first():
         done.append(1)
-        spare.do_later(lambda: done.append(3))
+        spare.do_later("step", lambda: done.append(3))
 
     def broken():
         raise ValueError
 
-    spare.do_later(first)
-    spare.do_later(broken)
-    spare.do_later(lambda: done.append(2))
+    spare.do_later("step", first)
+    spare.do_later("step", broken)
+    spare.do_later("step", lambda: done.append(2))
     spare.let_in(lambda: done.append(4))
     spare.finish()
     assert done == [1, 2, 3]

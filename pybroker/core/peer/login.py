@@ -66,4 +66,4 @@ def check_login(
         name, password = credentials
         logins.check(name, password, session.peer_host, is_waiting, partial(checked, name))
 
-    session.turn.when_spare(check)
+    session.turn.when_spare("login", check)

@@ -169,15 +169,16 @@ class PeerSession(SessionState):
     def opened(self) -> None:
         """Count that the connection is open; when there is time, tell whoever follows events, and the log.
 
-        What the peer sent behind that is read after it: events of its doing come later.
+        What the peer sent behind that is read in a step of its own.
         """
         self.broker.totals.churn.count("connections_opened")
         self.is_told = False
-        self.turn.when_spare(self._tell_opened)
-        self.turn.when_spare(self._log_opened)
+        self.turn.when_spare("event", self.tell_opened)
+        self.turn.when_spare("log", self._log_opened)
         self.work, self.until_ms = ENOUGH_WORK, 0
 
-    def _tell_opened(self) -> None:
+    def tell_opened(self) -> None:
+        """Tell whoever follows events that it is open, before anything that it does. Idempotent."""
         if not self.is_told:
             self.is_told = True
             connection_events.connection_created(self)
@@ -250,9 +251,9 @@ class PeerSession(SessionState):
         """Learn that the socket is closed."""
         if self.broker.sessions.pop(self.id, None) is None:
             return
-        self._tell_opened()
+        self.tell_opened()
         # Behind the line that it is open, if that waits still.
-        self.turn.when_spare(partial(self._log_end, self.state, reason))
+        self.turn.when_spare("log", partial(self._log_end, self.state, reason))
         self.let_go(self.reason or reason)
         self.broker.totals.churn.count("connections_closed")
         self.broker.totals.session_ended(self)

@@ -32,7 +32,7 @@ def test_the_broker_knows_it_from_the_first_octet_to_the_last(world):
 def spare(world, monkeypatch):
     """Collect the steps that wait for spare time; call the result to take them, with those that they add."""
     steps = deque()
-    monkeypatch.setattr(type(world.turn), "when_spare", lambda _, step: steps.append(step))
+    monkeypatch.setattr(type(world.turn), "when_spare", lambda _, _kind, step: steps.append(step))
 
     def take():
         while steps:
