@@ -251,14 +251,14 @@ class PeerSession(SessionState):
         """Learn that the socket is closed."""
         if self.broker.sessions.pop(self.id, None) is None:
             return
-        self.tell_opened()
-        # Behind the line that it is open, if that waits still.
+        # Behind the event and the line that it is open, if these wait still.
+        why = self.reason or reason
         self.turn.when_spare("log", partial(self._log_end, self.state, reason))
-        self.let_go(self.reason or reason)
+        self.let_go(why)
         self.broker.totals.churn.count("connections_closed")
         self.broker.totals.session_ended(self)
         if self.state is not State.HEADER:
-            connection_events.connection_closed(self, self.reason or reason)
+            self.turn.when_spare("event", partial(connection_events.connection_closed, self, why))
         self.broker.ends.notify_session(self)
         self.leave()
         self.credit.end()
