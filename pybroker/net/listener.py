@@ -138,26 +138,42 @@ class Listener:
             self._rest()
             return
         self._in_line = True
-        self._spare.do_later("let in", partial(self._let_in, sock, address))
+        self._spare.do_later("prepare", partial(self._prepare, sock, address))
 
-    def _let_in(self, sock: socket.socket, address: tuple[str, ...]) -> None:
-        """Have a newcomer taken in, unless we listen no more; as long as there may be another one, line up again."""
-        self._in_line = False
+    def _prepare(self, sock: socket.socket, address: tuple[str, ...]) -> None:
+        if self._succeeds(sock, lambda: self._set_options(sock, address)):
+            self._spare.do_later("let in", partial(self._let_in, sock))
+        else:
+            self._go_on()
+
+    def _let_in(self, sock: socket.socket) -> None:
+        """Have a newcomer taken in, unless we listen no more."""
         if self._sock.fileno() < 0:
             sock.close()
-            return
-        try:
-            self._prepare(sock, address)
-            self._accepted(sock)
-        except OSError:
-            sock.close()  # gone before it was looked at
-        except Exception:
-            log.exception("internal error: a connection was refused", extra=event(BUG))
-            sock.close()
+        else:
+            self._succeeds(sock, lambda: self._accepted(sock))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """As long as there may be another one, line up again."""
+        self._in_line = False
         if self._open:
             self._line_up()
 
-    def _prepare(self, sock: socket.socket, address: tuple[str, ...]) -> None:
+    def _succeeds(self, sock: socket.socket, work: Callable[[], object]) -> bool:
+        """Do something for a newcomer; if that fails, close its socket and return False."""
+        try:
+            work()
+        except OSError:
+            pass  # gone before it was looked at
+        except Exception:
+            log.exception("internal error: a connection was refused", extra=event(BUG))
+        else:
+            return True
+        sock.close()
+        return False
+
+    def _set_options(self, sock: socket.socket, address: tuple[str, ...]) -> None:
         sock.setblocking(False)
         if self.path:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_OCTETS)

@@ -111,7 +111,7 @@ class TlsHandshake(Step):
         whole = whole_records(octets)
         self._unread = octets[whole:]
         if whole:
-            self._hand_over(octets[:whole])
+            preamble.do_later("begin TLS" if self._tls is None else "end TLS", partial(self._hand_over, octets[:whole]))
         else:
             self.listen()
 

@@ -177,15 +177,15 @@ def test_a_listener_that_is_paused_and_started_amid_a_newcomer_lines_up_once(lis
 
 def test_a_bug_with_one_newcomer_keeps_no_other_one_out(listen, accepted, monkeypatch, caplog):
     listener = listen(tcp_socket("127.0.0.1", 0))
-    prepare, calls = listener._prepare, []
+    set_options, calls = listener._set_options, []
 
     def broken_once(self, *given):
         calls.append(given)
         if len(calls) == 1:
             raise ValueError
-        prepare(*given)
+        set_options(*given)
 
-    monkeypatch.setattr(Listener, "_prepare", broken_once)
+    monkeypatch.setattr(Listener, "_set_options", broken_once)
     for _ in range(2):
         with socket.create_connection(("127.0.0.1", listener.port), timeout=60):
             until(lambda: len(calls) == 1 or accepted)
