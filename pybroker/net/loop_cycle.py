@@ -202,8 +202,11 @@ class LoopCycle(Turn):
         self.run()
 
     def when_spare(self, kind: str, step: "Callable[[], object]") -> None:
-        """Have something done in spare time; what is of one kind in the order of the calls."""
-        self.spare.do_later(kind, step)
+        """Do something in spare time, which is now if nobody else is served; of one kind in the order of the calls."""
+        if self._serves() or self.spare.has(kind):
+            self.spare.do_later(kind, step)
+        else:
+            step()
 
     def serve_next(self, task: Any) -> None:
         """Have a task served when the sockets have had their turn, and not by each call of `run` before that."""

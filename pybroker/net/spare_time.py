@@ -93,6 +93,10 @@ class SpareTime:
         line.append(step)
         self._watch()
 
+    def has(self, kind: str) -> bool:
+        """Tell whether steps of a kind wait."""
+        return kind in self._lines
+
     def let_in(self, entry: "Callable[[], object]") -> None:
         """Let a newcomer in when there is time for it; those that are in go first, but not for ever."""
         self._entries.append(entry)
@@ -192,7 +196,8 @@ class SpareTime:
 
     def _pop(self) -> "Callable[[], object]":
         """Take the next step out of its line, which is the last to be served if it was for long enough."""
-        kind, line = next(iter(self._lines.items()))
+        kind = next(iter(self._lines))
+        line = self._lines[kind]
         step = line.popleft()
         self._in_row += 1
         if not line or self._in_row >= ROW_MAX:

@@ -263,6 +263,20 @@ def test_newcomers_are_read_and_answered_when_there_is_time(connect, server, mon
     assert isinstance(client.receive(), commands.Connection.Start)
 
 
+@pytest.mark.parametrize("serves", [True, False])
+def test_what_can_wait_waits_for_others_and_for_its_kind(server, monkeypatch, serves):
+    turn, done = server.turn, []
+    monkeypatch.setattr(type(turn), "_serves", lambda _: serves)
+    turn.when_spare("kind", lambda: done.append(1))
+    assert done == ([] if serves else [1])
+    turn.spare.do_later("kind", lambda: done.append(2))
+    turn.when_spare("kind", lambda: done.append(3))
+    turn.when_spare("other", lambda: done.append(0))
+    until(lambda: not turn.spare)
+    assert [each for each in done if each] == [1, 2, 3]
+    assert (done.index(0) < done.index(2)) is not serves
+
+
 @pytest.mark.parametrize(("age_ms", "restrains"), [(1_000, False), (0, True)])
 def test_newcomers_are_restrained_for_those_who_have_been_there_a_while(
     connect, server, monkeypatch, age_ms, restrains
