@@ -52,7 +52,7 @@ class Turn:
     def when_spare(self, _kind: str, step: "Callable[[], object]") -> None:
         """Have something done that nobody waits for: behind the others' work, and in tests at once.
 
-        What is of one kind is done in the order of the calls.
+        Steps of one kind are done in the order of the calls.
         """
         step()
 

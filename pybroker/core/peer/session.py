@@ -169,7 +169,7 @@ class PeerSession(SessionState):
     def opened(self) -> None:
         """Count that the connection is open; when there is time, tell whoever follows events, and the log.
 
-        What the peer sent behind that is read in a step of its own.
+        Octets behind connection.open are read in a step of their own.
         """
         self.broker.totals.churn.count("connections_opened")
         self.is_told = False
