@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pybroker import paths
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.config.values import Address
+from pybroker.daemon.port_probe import port_holder
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.log_event import event
 from pybroker.net.listener import Listener
@@ -80,7 +81,10 @@ def open_tcp(server: Server, address: Address, backlog: int, door: Door = AMQP) 
             # The port that one family got freely may be taken in the other.
             if error.errno == errno.EADDRINUSE and address.port == 0 and attempt + 1 < FREE_PORT_ATTEMPTS:
                 continue
-            raise refused_by_system(f"cannot listen on {Address(address.host, port)}", error) from None
+            refused = refused_by_system(f"cannot listen on {Address(address.host, port)}", error)
+            if error.errno == errno.EADDRINUSE:
+                refused = StartError(f"{refused.text} by {port_holder(port) or 'another program'}", refused.code)
+            raise refused from None
         break
     for listener in opened:
         log.info("started %s listener on %s", kind(listener), describe(listener), extra=event("listener.started"))

@@ -1,5 +1,6 @@
-"""Tries whether a listener can be reached from this machine, without holding up anybody else meanwhile."""
+"""Ports of this machine: whether a listener can be reached, and which program has one already."""
 
+import psutil
 from gevent import socket
 
 # A listener on all interfaces is reached by the loopback address of the same family.
@@ -7,7 +8,10 @@ _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound to, 
 
 
 def why_unreachable(host: str, port: int, timeout_s: float) -> str:
-    """Connect and hang up; return what the system said against it, nothing if it worked. Port 0: `host` is a path."""
+    """Connect and hang up, while others go on; return what the system said against it, or nothing if it worked.
+
+    With port 0 `host` is the path of a Unix socket.
+    """
     trial = None
     try:
         if port:
@@ -21,4 +25,15 @@ def why_unreachable(host: str, port: int, timeout_s: float) -> str:
     finally:
         if trial is not None:
             trial.close()
+    return ""
+
+
+def port_holder(port: int) -> str:
+    """Return which program listens on a port: `nginx, process 123`; nothing if the system does not tell us."""
+    try:
+        for each in psutil.net_connections("tcp"):
+            if each.status == psutil.CONN_LISTEN and each.laddr.port == port and each.pid:
+                return f"{psutil.Process(each.pid).name()}, process {each.pid}"
+    except (OSError, psutil.Error):
+        pass
     return ""

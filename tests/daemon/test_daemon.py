@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pika
+import psutil
 import pytest
 
 from pybroker.daemon import boot
@@ -202,7 +203,8 @@ def test_a_port_that_is_taken_is_one_line_and_69(start):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         daemon = start("--port", port, "--bind", "127.0.0.1")
-        line = f"cannot listen on 127.0.0.1:{port}: Address already in use"
+        holder = f"{psutil.Process().name()}, process {os.getpid()}"
+        line = f"cannot listen on 127.0.0.1:{port}: Address already in use by {holder}"
         assert daemon.ended() == (69, f"pybroker: {line}\n")
         assert f"cannot start: {line}" in daemon.log
     # The lock and the control socket went with it.

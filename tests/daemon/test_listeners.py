@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pybroker.daemon import listeners
 from pybroker.daemon.config.values import Address
 from pybroker.daemon.listeners import FREE_PORT_ATTEMPTS, check_socket_path, describe, open_tcp, open_unix
 from pybroker.daemon.start_error import StartError
@@ -63,11 +64,15 @@ def test_an_address_that_the_machine_does_not_have_is_refused():
     )
 
 
-def test_a_port_that_one_family_lacks_is_refused_and_the_other_closed_again():
+def test_a_port_that_one_family_lacks_is_refused_and_the_other_closed_again(monkeypatch):
+    monkeypatch.setattr(listeners, "port_holder", lambda _: "")
     server = FakeServer({("0.0.0.0", 5672): errno.EADDRINUSE})
     with pytest.raises(StartError) as caught:
         open_tcp(server, Address("", 5672), 9)
-    assert (caught.value.code, caught.value.text) == (69, "cannot listen on *:5672: Address already in use")
+    assert (caught.value.code, caught.value.text) == (
+        69,
+        "cannot listen on *:5672: Address already in use by another program",
+    )
     assert server.names == []
 
 

@@ -1,10 +1,12 @@
-"""Whether a listener can be reached."""
+"""Whether a listener can be reached, and who has a port."""
 
+import os
 import socket
 
+import psutil
 import pytest
 
-from pybroker.daemon.port_probe import why_unreachable
+from pybroker.daemon.port_probe import port_holder, why_unreachable
 
 
 @pytest.fixture
@@ -33,3 +35,13 @@ def test_a_unix_socket_is_reached_by_its_path(tmp_path):
 
 def test_a_name_that_is_none_is_told(port):
     assert why_unreachable("no.such.host.invalid", port, 5)
+
+
+def test_the_program_that_has_a_port_is_named_if_the_system_tells(port, monkeypatch):
+    assert port_holder(port) == f"{psutil.Process().name()}, process {os.getpid()}"
+
+    def refuse(_):
+        raise psutil.AccessDenied
+
+    monkeypatch.setattr(psutil, "net_connections", refuse)
+    assert port_holder(port) == ""

@@ -73,7 +73,7 @@ class Parameters:
             reason = str(error)
         else:
             return value
-        raise ValueError(f"JSON decoding error. Reason: {reason}")
+        raise ValueError(f'JSON decoding error. Reason: {reason}; JSON looks like {{"name": 1, "other": "text"}}')
 
     # -- of a virtual host --------------------------------------------------------------------------------------------
 

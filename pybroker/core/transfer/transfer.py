@@ -68,7 +68,11 @@ class Outcome(NamedTuple):
         """Return what was done, for people."""
         if self.unchanged:
             return "The definitions are unchanged since the last import and were skipped"
-        words = [(CREATE, "created"), (UPDATE, "updated"), (CONFLICT, "kept although the file differs")]
+        words = [
+            (CREATE, "created"),
+            (UPDATE, "updated"),
+            (CONFLICT, "kept although the file differs (definitions_plan shows which)"),
+        ]
         told = [
             f"{self.counts[action]} {what}" for action, what in [*words, (SKIP, "skipped")] if action in self.counts
         ]

@@ -59,7 +59,10 @@ def test_what_is_there_is_updated_or_stays(world):
     changed = {**QUEUE, "durable": False}
     outcome = imported(world, {"users": [{**USER, "tags": "management"}], "queues": [changed]})
     assert {"update": 1, "conflict": 1} == outcome.counts
-    assert "Definitions imported: 1 updated, 1 kept although the file differs" == outcome.text
+    assert (
+        "Definitions imported: 1 updated, 1 kept although the file differs (definitions_plan shows which)"
+        == outcome.text
+    )
     assert ("management",) == world.broker.users.get("u").tags
     assert world.vhost.queues["q"].durable
 
@@ -76,7 +79,10 @@ def test_nothing_is_done_twice(world):
 def test_what_stays_as_it_is_is_told_all_the_same(world):
     imported(world, {"queues": [QUEUE]})
     outcome = imported(world, {"queues": [{**QUEUE, "durable": False}]})
-    assert "Definitions imported: nothing to change, 1 kept although the file differs" == outcome.text
+    assert (
+        "Definitions imported: nothing to change, 1 kept although the file differs (definitions_plan shows which)"
+        == outcome.text
+    )
 
 
 def test_a_plan_changes_nothing(world):
