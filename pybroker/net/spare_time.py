@@ -32,7 +32,7 @@ PART: Final = 2
 LEAST_NS: Final = 100_000
 UNBOUNDED_NS: Final = 1 << 62
 # Steps of those that are in, for one that lets another one in. A newcomer needs about as many.
-STEPS_PER_ENTRY: Final = 16
+STEPS_PER_ENTRY: Final = 24
 # Steps of one kind in a row, while others wait.
 ROW_MAX: Final = 8
 

@@ -110,10 +110,12 @@ class TlsHandshake(Step):
             return
         whole = whole_records(octets)
         self._unread = octets[whole:]
-        if whole:
-            preamble.do_later("begin TLS" if self._tls is None else "end TLS", partial(self._hand_over, octets[:whole]))
-        else:
+        if not whole:
             self.listen()
+        elif self._tls is None:
+            self._hand_over(octets[:whole])
+        else:
+            preamble.do_later("TLS", partial(self._hand_over, octets[:whole]))
 
     def _hand_over(self, octets: bytes) -> None:
         """Have OpenSSL go on with whole records: in a thread if that may take more than some microseconds."""

@@ -38,8 +38,6 @@ def receive(session: "StreamSession", data: bytes) -> None:
     session.last_recv_ms = now_ms = session.broker.clock.now_ms
     if session.finished:
         return
-    if not session.is_told:
-        session.tell_opened()
     session.input_pending = False
     session.work = 0
     session.until_ms = now_ms + session.turn.receive_ms

@@ -5,6 +5,7 @@ messages have an event's name for routing key, the facts for headers, an empty b
 because the emitter is in the middle of something. Does not know what an event means.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.exchange.topic import TopicExchange
 from pybroker.core.routing.publish import enqueue, names_of
 from pybroker.core.routing.router import route
+from pybroker.log_event import BUG, event
 from pybroker.run import Run, RunAttributes
 from pybroker.wire import frame, properties
 from pybroker.wire.erlang_table import printed_entries
@@ -42,6 +44,8 @@ Facts = Mapping[str, Any]
 # Name, facts, cause, and what is for receivers alone.
 Receiver = Callable[[str, Facts, Cause | None, Facts], None]
 NOTHING_MORE: Final[Facts] = {}
+
+log = logging.getLogger("pybroker")
 
 
 class EventExchange(TopicExchange):
@@ -100,10 +104,12 @@ class Events(BackgroundTask):
 
     __slots__ = (
         "_broker",
+        "_delayed",
         "_dropped",
         "_exchange",
         "_followers",
         "_is_bound",
+        "_is_catching_up",
         "_receivers",
         "_waiting",
         "heard",
@@ -115,9 +121,11 @@ class Events(BackgroundTask):
         super().__init__(broker.turn)
         self._broker = broker
         self._exchange: EventExchange | None = None
+        self._delayed: deque[Callable[[], object]] = deque()
         self._dropped = 0
         self._followers: list[Follower] = []
         self._is_bound = False
+        self._is_catching_up = False
         self._receivers: list[Receiver] = []
         self._waiting: deque[tuple[str, Facts, int]] = deque()
         self.heard = self.wanted = False
@@ -170,6 +178,28 @@ class Events(BackgroundTask):
         if self._waiting:
             self.wake()
 
+    def delay(self, emit: Callable[[], object]) -> None:
+        """Have an event emitted when there is time for that, in any case before the next one."""
+        if self.wanted:
+            self._delayed.append(emit)
+            self._broker.turn.when_spare("event", self._emit_oldest)
+
+    def _emit_oldest(self) -> None:
+        self._is_catching_up = True
+        try:
+            if self._delayed:
+                self._delayed.popleft()()
+        except Exception:
+            # A bug in one event: nothing else is to suffer from it.
+            log.exception("an event was not emitted", extra=event(BUG))
+        finally:
+            self._is_catching_up = False
+
+    def _catch_up(self) -> None:
+        """Emit what was delayed before another event."""
+        while self._delayed and not self._is_catching_up:
+            self._emit_oldest()
+
     def emit(self, name: str, facts: Facts, cause: Cause | None = None, more: Facts = NOTHING_MORE) -> None:
         """Emit an event such as `queue.created`, with RabbitMQ's facts; the acting user is added.
 
@@ -177,6 +207,7 @@ class Events(BackgroundTask):
         """
         if not self.wanted:
             return
+        self._catch_up()
         for receiver in self._receivers:
             receiver(name, facts, cause, more)
         self.publish(name, facts, cause)
@@ -185,6 +216,7 @@ class Events(BackgroundTask):
         """Do the same, but for receivers, which are not told."""
         if not self.heard:
             return
+        self._catch_up()
         if cause is not None:
             facts = {**facts, "user_who_performed_action": cause.user}
         timestamp_ms = self._broker.clock.timestamp_ms
@@ -214,6 +246,7 @@ class Events(BackgroundTask):
 
     def note(self, name: str, facts: Facts, cause: Cause) -> None:
         """Tell receivers alone."""
+        self._catch_up()
         for receiver in self._receivers:
             receiver(name, facts, cause, NOTHING_MORE)
 

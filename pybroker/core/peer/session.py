@@ -38,8 +38,6 @@ CLOSE_TIMEOUT_UNAUTHENTICATED_MS: Final = 1_000
 # How long it may take a peer to read the last output, the answer to its close at the end, as in RabbitMQ.
 LAST_OUTPUT_TIMEOUT_MS: Final = 30_000
 
-# More units of work than any input does before it looks at the clock.
-ENOUGH_WORK: Final = 1 << 30
 
 log = logging.getLogger("pybroker.connection")
 
@@ -66,7 +64,6 @@ class PeerSession(SessionState):
         "frame_octets_max",
         "heartbeat_s",
         "host",
-        "is_told",
         "last_recv_ms",
         "last_send_ms",
         "lost",
@@ -109,7 +106,6 @@ class PeerSession(SessionState):
         self.unsent_octets = 0
         self.reply_octets = 0
         self.lost = False  # cut off without a word
-        self.is_told = True  # False: those who follow events are to learn that it is open
         self.work = 0  # units of some microseconds since somebody last looked at the clock
         self.until_ms = 0
         broker.sessions[session_id] = self
@@ -167,21 +163,10 @@ class PeerSession(SessionState):
         self.enter(broker.vhosts[vhost_name])
 
     def opened(self) -> None:
-        """Count that the connection is open; when there is time, tell whoever follows events, and the log.
-
-        Octets behind connection.open are read in a step of their own.
-        """
+        """Count that the connection is open; when there is time, tell whoever follows events, and the log."""
         self.broker.totals.churn.count("connections_opened")
-        self.is_told = False
-        self.turn.when_spare("event", self.tell_opened)
+        self.broker.events.delay(partial(connection_events.connection_created, self))
         self.turn.when_spare("log", self._log_opened)
-        self.work, self.until_ms = ENOUGH_WORK, 0
-
-    def tell_opened(self) -> None:
-        """Tell whoever follows events that it is open, before anything that it does. Idempotent."""
-        if not self.is_told:
-            self.is_told = True
-            connection_events.connection_created(self)
 
     def _log_opened(self) -> None:
         assert self.user is not None
@@ -251,14 +236,14 @@ class PeerSession(SessionState):
         """Learn that the socket is closed."""
         if self.broker.sessions.pop(self.id, None) is None:
             return
-        # Behind the event and the line that it is open, if these wait still.
-        why = self.reason or reason
+        # Behind the line that it is open, if that waits still.
         self.turn.when_spare("log", partial(self._log_end, self.state, reason))
-        self.let_go(why)
+        self.let_go(self.reason or reason)
         self.broker.totals.churn.count("connections_closed")
         self.broker.totals.session_ended(self)
         if self.state is not State.HEADER:
-            self.turn.when_spare("event", partial(connection_events.connection_closed, self, why))
+            # At once: the next connection from the same port has the same name.
+            connection_events.connection_closed(self, self.reason or reason)
         self.broker.ends.notify_session(self)
         self.leave()
         self.credit.end()

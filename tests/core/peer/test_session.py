@@ -9,7 +9,7 @@ from pamqp import frame
 
 from pybroker.core.peer.states import State
 from pybroker.daemon.log.log_format import message_of
-from tests.fakes import PROTOCOL_HEADER, Basic, Channel, Connection, Queue
+from tests.fakes import PROTOCOL_HEADER, Basic, Connection, Queue
 
 
 def test_it_has_a_name_and_a_pid_of_its_own(world):
@@ -66,12 +66,6 @@ def test_that_it_is_open_and_why_it_ended_is_logged_in_spare_time(world, caplog,
     assert len(told) == 2
 
 
-def test_nothing_behind_connection_open_is_read_in_the_same_step(world, spare):
-    peer = about_to_open(world, spare)
-    peer.session.receive(frame.marshal(Connection.Open("/"), 0) + frame.marshal(Channel.Open(), 1))
-    assert (True, {}) == (peer.session.input_pending, peer.session.channels)
-
-
 def test_a_connection_that_goes_at_once_has_its_beginning_before_its_end(world, spare):
     heard = []
     world.broker.events.add_receiver(lambda name, *_: heard.append(name))
@@ -81,6 +75,20 @@ def test_a_connection_that_goes_at_once_has_its_beginning_before_its_end(world, 
     peer.disconnect()
     spare()
     assert heard == ["connection.created", "connection.closed"]
+
+
+def test_any_other_event_comes_after_those_that_a_connection_is_open(world, spare, caplog):
+    heard = []
+    world.broker.events.add_receiver(lambda name, *_: heard.append(name))
+    about_to_open(world, spare).send(Connection.Open("/"), channel=0)
+    world.broker.events.delay(lambda: 1 // 0)
+    about_to_open(world, spare).send(Connection.Open("/"), channel=0)
+    world.broker.add_vhost("other")
+    assert heard[:2] == ["connection.created"] * 2
+    assert "vhost.created" in heard
+    assert "an event was not emitted" in caplog.text
+    spare()
+    assert heard.count("connection.created") == 2
 
 
 def test_a_peer_that_leaves_before_its_login_is_checked_is_no_refused_login(world, caplog, spare):
