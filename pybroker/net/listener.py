@@ -137,11 +137,8 @@ class Listener:
             log.error("cannot accept a connection: %s; trying again in %s s", error.strerror, REST_S, extra=extra)  # noqa: TRY400
             self._rest()
             return
-        self._in_line = True
-        self._spare.do_later("prepare", partial(self._prepare, sock, address))
-
-    def _prepare(self, sock: socket.socket, address: tuple[str, ...]) -> None:
         if self._succeeds(sock, lambda: self._set_options(sock, address)):
+            self._in_line = True
             self._spare.do_later("let in", partial(self._let_in, sock))
         else:
             self._go_on()
