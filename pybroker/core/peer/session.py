@@ -38,7 +38,6 @@ CLOSE_TIMEOUT_UNAUTHENTICATED_MS: Final = 1_000
 # How long it may take a peer to read the last output, the answer to its close at the end, as in RabbitMQ.
 LAST_OUTPUT_TIMEOUT_MS: Final = 30_000
 
-
 log = logging.getLogger("pybroker.connection")
 
 
