@@ -83,7 +83,9 @@ def open_tcp(server: Server, address: Address, backlog: int, door: Door = AMQP) 
                 continue
             refused = refused_by_system(f"cannot listen on {Address(address.host, port)}", error)
             if error.errno == errno.EADDRINUSE:
-                refused = StartError(f"{refused.text} by {port_holder(port) or 'another program'}", refused.code)
+                holder = port_holder(port) or "another program"
+                text = f"{refused.text} by {holder}; stop that, or choose another port"
+                refused = StartError(text, refused.code)
             raise refused from None
         break
     for listener in opened:

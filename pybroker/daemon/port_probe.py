@@ -29,11 +29,14 @@ def why_unreachable(host: str, port: int, timeout_s: float) -> str:
 
 
 def port_holder(port: int) -> str:
-    """Return which program listens on a port: `nginx, process 123`; nothing if the system does not tell us."""
+    """Return which program listens on a port: `nginx, process 123`.
+
+    Nothing if that is not certain: the system hides others' processes, or several listen on different addresses.
+    """
     try:
-        for each in psutil.net_connections("tcp"):
-            if each.status == psutil.CONN_LISTEN and each.laddr.port == port and each.pid:
-                return f"{psutil.Process(each.pid).name()}, process {each.pid}"
+        listeners = [each for each in psutil.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
+        pids = {each.pid for each in listeners if each.laddr.port == port}
+        pid = pids.pop() if len(pids) == 1 else None
+        return "" if pid is None else f"{psutil.Process(pid).name()}, process {pid}"
     except (OSError, psutil.Error):
-        pass
-    return ""
+        return ""

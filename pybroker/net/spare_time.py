@@ -6,7 +6,7 @@ each step (a socket to accept, a flight of a handshake, a login, the end of a co
 stands in a line. If nobody else is served, one follows the other. Else the line gets half of what the others leave,
 so that a storm is spread over some seconds, and a tenth of the time in any case: all commands together, not each. Does
 not know what the steps are, but of which kind: code that ran a moment ago is in the processor's caches, so that steps
-of one kind, one after the other, take a fifth less time.
+of one kind, one after the other, take a sixth less time.
 """
 
 import logging

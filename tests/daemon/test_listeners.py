@@ -71,7 +71,7 @@ def test_a_port_that_one_family_lacks_is_refused_and_the_other_closed_again(monk
         open_tcp(server, Address("", 5672), 9)
     assert (caught.value.code, caught.value.text) == (
         69,
-        "cannot listen on *:5672: Address already in use by another program",
+        "cannot listen on *:5672: Address already in use by another program; stop that, or choose another port",
     )
     assert server.names == []
 

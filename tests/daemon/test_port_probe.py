@@ -2,6 +2,7 @@
 
 import os
 import socket
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -39,6 +40,12 @@ def test_a_name_that_is_none_is_told(port):
 
 def test_the_program_that_has_a_port_is_named_if_the_system_tells(port, monkeypatch):
     assert port_holder(port) == f"{psutil.Process().name()}, process {os.getpid()}"
+
+    other = SimpleNamespace(status=psutil.CONN_LISTEN, laddr=SimpleNamespace(port=port), pid=None)
+    found = psutil.net_connections
+    with monkeypatch.context() as patch:
+        patch.setattr(psutil, "net_connections", lambda kind: [*found(kind), other])
+        assert port_holder(port) == ""
 
     def refuse(_):
         raise psutil.AccessDenied
