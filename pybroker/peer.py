@@ -22,4 +22,8 @@ def connection_name(address: tuple[str, int], local: tuple[str, int]) -> str:
     """Return `127.0.0.1:40000 -> 127.0.0.1:5672`, `[::1]:40000 -> [::1]:5672`, or `unix -> /run/a.sock`."""
     if not address[1]:
         return f"{address[0]} -> {local[0]}"
-    return " -> ".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in (address, local))
+    return f"{_place(*address)} -> {_place(*local)}"
+
+
+def _place(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -89,8 +89,9 @@ class SpareTime:
         """Take a step when there is time for it; those of one kind in the order of the calls."""
         line = self._lines.get(kind)
         if line is None:
-            line = self._lines[kind] = deque()
-        line.append(step)
+            self._lines[kind] = deque((step,))
+        else:
+            line.append(step)
         self._watch()
 
     def has(self, kind: str) -> bool:
@@ -130,14 +131,14 @@ class SpareTime:
             return
         now_ns = perf_counter_ns()
         if now_ns - self._began_ns >= PERIOD_S * 1e9:
-            self._begin(now_ns, LEAST_NS)
+            self._begin(now_ns, thread_time_ns(), LEAST_NS)
         self._timer.start(self._on_timer)
         if self._used_ns < self._budget_ns:
             self._idle.start(self._on_idle)
 
-    def _begin(self, now_ns: int, budget_ns: int) -> None:
+    def _begin(self, now_ns: int, cpu_ns: int, budget_ns: int) -> None:
         """Begin a period."""
-        self._began_ns, self._cpu_ns = now_ns, thread_time_ns()
+        self._began_ns, self._cpu_ns = now_ns, cpu_ns
         self._budget_ns, self._used_ns = budget_ns if self._serves() else UNBOUNDED_NS, 0
 
     def _on_idle(self) -> None:
@@ -146,11 +147,11 @@ class SpareTime:
 
     def _on_timer(self) -> None:
         """Go on even if the loop is never idle, and begin another period."""
-        now_ns = perf_counter_ns()
+        now_ns, cpu_ns = perf_counter_ns(), thread_time_ns()
         is_starved = not self._used_ns
-        others_ns = thread_time_ns() - self._cpu_ns - self._used_ns
+        others_ns = cpu_ns - self._cpu_ns - self._used_ns
         left_ns = now_ns - self._began_ns - others_ns
-        self._begin(now_ns, max(LEAST_NS, left_ns // PART))
+        self._begin(now_ns, cpu_ns, max(LEAST_NS, left_ns // PART))
         if not self._idle.active:
             self._idle.start(self._on_idle)
         if is_starved:
@@ -165,46 +166,46 @@ class SpareTime:
     def _take(self, least_ns: int) -> None:
         """Take steps until they have lasted so long; one at least."""
         began_ns, took_ns = perf_counter_ns(), 0
-        while self:
-            self._next()
+        while self._lines or self._entries or self._paused:
+            if self._paused and (self._newcomer_was_last or not (self._lines or self._entries)):
+                self._go_on()
+            else:
+                self._step(self._pop())
             took_ns = perf_counter_ns() - began_ns
             if took_ns >= least_ns:
                 break
         self._used_ns += took_ns
-        if not self:
+        if not (self._lines or self._entries or self._paused):
             self._timer.stop()
             self._idle.stop()
         elif self._used_ns >= self._budget_ns:
             self._idle.stop()
 
-    def _next(self) -> None:
-        if self._paused and (self._newcomer_was_last or not (self._lines or self._entries)):
-            self._newcomer_was_last = False
-            self._until_ns = perf_counter_ns() + CHUNK_NS
-            # Handles exceptions itself; if the greenlet was killed meanwhile, nothing happens.
-            self._paused.popleft().switch(None)
-            self._until_ns = 0
-            return
-        self._newcomer_was_last = True
-        if self._entries and (not self._lines or self._since_entry >= STEPS_PER_ENTRY):
-            step = self._entries.popleft()
-            self._since_entry = 0
-        else:
-            step = self._pop()
-            self._since_entry += 1
-        self._step(step)
+    def _go_on(self) -> None:
+        """Have the next greenlet go on for a step."""
+        self._newcomer_was_last = False
+        self._until_ns = perf_counter_ns() + CHUNK_NS
+        # Handles exceptions itself; if the greenlet was killed meanwhile, nothing happens.
+        self._paused.popleft().switch(None)
+        self._until_ns = 0
 
     def _pop(self) -> "Callable[[], object]":
         """Take the next step out of its line, which is the last to be served if it was for long enough."""
-        kind = next(iter(self._lines))
-        line = self._lines[kind]
+        self._newcomer_was_last = True
+        lines = self._lines
+        if self._entries and (not lines or self._since_entry >= STEPS_PER_ENTRY):
+            self._since_entry = 0
+            return self._entries.popleft()
+        self._since_entry += 1
+        kind = next(iter(lines))
+        line = lines[kind]
         step = line.popleft()
         self._in_row += 1
         if not line or self._in_row >= ROW_MAX:
-            del self._lines[kind]
+            del lines[kind]
             self._in_row = 0
             if line:
-                self._lines[kind] = line
+                lines[kind] = line
         return step
 
     def _step(self, step: "Callable[[], object]") -> None:

@@ -150,13 +150,13 @@ class TlsHandshake(Step):
 
     def _go_on(self, result: Any) -> None:
         """Send what OpenSSL answers, and do what follows."""
-        preamble = self.preamble
+        preamble, answer = self.preamble, self._outgoing.read()
         if isinstance(result, Untrusted):
             # Nothing of the answer leaves: OpenSSL then forgets the session, so nobody resumes it.
             preamble.refuse(str(result))
             return
         try:
-            answered = not preamble.transport.send([self._outgoing.read()])
+            answered = not answer or not preamble.transport.send([answer])
         except OSError as error:
             preamble.peer_left(f"{error.strerror or error}")
             return

@@ -94,7 +94,7 @@ def test_beside_others_each_period_has_its_budget(spare, others, monkeypatch):
     budgets = []
     begin = SpareTime._begin
     monkeypatch.setattr(
-        SpareTime, "_begin", lambda self, now, budget: (budgets.append(budget), begin(self, now, budget))
+        SpareTime, "_begin", lambda self, now, cpu, budget: (budgets.append(budget), begin(self, now, cpu, budget))
     )
     others.append(1)
     take_ten(spare)

@@ -40,12 +40,15 @@ ALARM_READ_OCTETS: Final = 4_096
 
 
 class SessionState(Session):
-    """A session that can own exclusive queues. While `outbox_full` nothing is delivered to any of its channels.
+    """A session that can own exclusive queues. Operators know it by its `name`.
 
+    While `outbox_full` nothing is delivered to any of its channels.
     `throttle` has the reasons for which it is not read, and `readable` says that there are none. It is `publishing` if
     it did so some seconds ago, and since the last alarm was set: that one blocks it with the next publish.
     `portion_octets` is how much is read at a time until then, 0: as much as usual.
     """
+
+    name: str
 
     __slots__ = (
         "_acked",
@@ -80,11 +83,6 @@ class SessionState(Session):
         self.portion_octets = 0
         self.throttle = Throttle()
         self.credit = Credit(self)
-
-    @property
-    def name(self) -> str:
-        """Return what operators know the connection by."""
-        raise NotImplementedError
 
     # -- who it belongs to --------------------------------------------------------------------------------------------
 

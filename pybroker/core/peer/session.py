@@ -44,8 +44,10 @@ log = logging.getLogger("pybroker.connection")
 class PeerSession(SessionState):
     """`protocol` is its name for people, `kind` in the log; `heartbeat` are the octets of one.
 
-    `queued_octets` wait in the outbox, `unsent_octets` were handed over but not yet accepted by the kernel, and
-    `reply_octets` is an upper bound on how many of both are not deliveries. `rest` was received and is not parsed yet.
+    `name` is `127.0.0.1:40000 -> 127.0.0.1:5672`, `pid` the connection's id as rabbitmqctl shows one,
+    `<node.epoch.number.0>`. `queued_octets` wait in the outbox, `unsent_octets` were handed over but not yet accepted
+    by the kernel, and `reply_octets` is an upper bound on how many of both are not deliveries. `rest` was received and
+    is not parsed yet.
     """
 
     protocol: ClassVar[str]
@@ -66,10 +68,12 @@ class PeerSession(SessionState):
         "last_recv_ms",
         "last_send_ms",
         "lost",
+        "name",
         "outbox",
         "peer_host",
         "peer_is_local",
         "peer_port",
+        "pid",
         "port",
         "queued_octets",
         "reason",
@@ -88,6 +92,8 @@ class PeerSession(SessionState):
         now_ms = broker.clock.now_ms
         self.peer_host, self.peer_port = peer.address
         self.host, self.port = peer.local
+        self.name = connection_name(peer.address, peer.local)
+        self.pid = f"<{broker.settings.node_name}.{broker.epoch}.{session_id}.0>"
         self.peer_is_local = peer.is_local
         self.tls = peer.tls
         self.state = State.HEADER
@@ -110,16 +116,6 @@ class PeerSession(SessionState):
         broker.sessions[session_id] = self
 
     # -- what others ask ----------------------------------------------------------------------------------------------
-
-    @property
-    def pid(self) -> str:
-        """Return the connection's id as rabbitmqctl shows one: `<node.epoch.number.0>`."""
-        return f"<{self.broker.settings.node_name}.{self.broker.epoch}.{self.id}.0>"
-
-    @property
-    def name(self) -> str:
-        """Return `127.0.0.1:40000 -> 127.0.0.1:5672`."""
-        return connection_name((self.peer_host, self.peer_port), (self.host, self.port))
 
     @property
     def certificate(self) -> "Certificate":

@@ -41,12 +41,30 @@ _SOURCE_FILE: Final = logging._srcfile
 
 
 class LogFile(logging.FileHandler):
-    """A file that others than the daemon's user and group cannot read: names and addresses of clients are in it."""
+    """A file that others than the daemon's user and group cannot read: names and addresses of clients are in it.
+
+    Each line is a write of its own, past the buffers of `stream`, which cost as much again. A line of which a full disk
+    took a part is ended before the next one.
+    """
+
+    _torn = b""
 
     def _open(self) -> TextIOWrapper:
         """Open it, or make it; one that is there keeps the mode that somebody gave it."""
         file = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        self._torn = b""
         return TextIOWrapper(os.fdopen(file, "ab"), encoding=self.encoding, errors=self.errors)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the line of a record."""
+        try:
+            assert self.stream is not None
+            octets = self._torn + f"{self.format(record)}\n".encode(errors="backslashreplace")
+            while octets:
+                octets = octets[os.write(self.stream.fileno(), octets) :]
+                self._torn = b"\n" if octets else b""
+        except Exception:  # noqa: BLE001 - as the standard library does
+            self.handleError(record)
 
 
 class _Follower(logging.Handler):

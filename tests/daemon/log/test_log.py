@@ -1,3 +1,4 @@
+import errno
 import json
 import logging
 import os
@@ -53,6 +54,31 @@ def test_a_file_that_cannot_be_reopened_keeps_the_old_one(log, tmp_path):
     texts = [text for _, text in lines_of(tmp_path / "old" / "l.log")]
     assert texts[-1] == "still here"
     assert texts[0].startswith("cannot reopen the log: ")
+
+
+def test_a_line_of_which_a_full_disk_took_a_part_is_ended_before_the_next_one(log, tmp_path, monkeypatch):
+    path = tmp_path / "l.log"
+    log.open_file(path, "info")
+    logger.info("one")
+    room, write = [10], os.write
+
+    def fill(file, octets):
+        if not room[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        taken = write(file, octets[: room[0]])
+        room[0] -= taken
+        return taken
+
+    monkeypatch.setattr(os, "write", fill)
+    logger.info("two")
+    logger.info("three")
+    room[0] = 1_000
+    logger.info("four")
+    logger.info("five")
+    monkeypatch.undo()
+    lines = path.read_text().splitlines()
+    assert [len(lines), lines[1]] == [4, lines[0][:10]]
+    assert [LINE.fullmatch(line)[2] for line in (lines[0], *lines[2:])] == ["one", "four", "five"]
 
 
 def test_the_console_gets_the_same_lines(log, capsys):
