@@ -13,7 +13,7 @@ from pybroker.core.auth.certificate import LOGIN_FROM, NAME_TYPES
 from pybroker.core.auth.password import ALGORITHMS, ARGON2ID
 from pybroker.core.settings import AUTH_MECHANISMS, MESSAGE_OCTETS_CEILING
 from pybroker.daemon.config import management_options, new_vhosts, stream_options, tls_options, values
-from pybroker.daemon.config.rabbitmq_keys import find_reason
+from pybroker.daemon.config.rabbitmq_keys import REASONS, find_reason
 from pybroker.daemon.config.values import Parser
 
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "none")
@@ -23,6 +23,8 @@ LIMITS: Final = {
     "vm_memory_high_watermark": ("memory_relative", "memory_octets"),
     "disk_free_limit": ("disk_relative", "disk_octets"),
 }
+# How much a misspelt key has in common with one of ours, where RabbitMQ has others: `log.file.levle` has as much.
+SLIP_RATIO: Final = 0.92
 # Beside the log, unless there is none.
 AUDIT_FILE: Final = "NODENAME-audit.log"
 # Thirty years.
@@ -233,14 +235,16 @@ def is_secret(key: str) -> bool:
 
 
 def explain_unknown(key: str) -> str:
-    """Return why there is no such key: the reason if RabbitMQ has it, else with the nearest one."""
-    reason = find_reason(key)
-    if reason is not None:
-        return f"{key} is {reason}"
-    if key in LIMITS:
-        return f"unknown key {key}; did you mean {key}.relative or {key}.absolute?"
+    """Return why there is no such key: the nearest one, or the reason if RabbitMQ has it and it is no slip of a key."""
     import difflib  # noqa: PLC0415 - 10 ms that only a mistake pays
 
+    reason = find_reason(key)
+    if reason is not None:
+        # Nobody knows all that RabbitMQ has behind a dot.
+        slips = () if key in REASONS else difflib.get_close_matches(key, KEYS, 1, SLIP_RATIO)
+        return f"unknown key {key}; did you mean {slips[0]}?" if slips else f"{key} is {reason}"
+    if key in LIMITS:
+        return f"unknown key {key}; did you mean {key}.relative or {key}.absolute?"
     stem, _, word = key.rpartition(".")
     names = [f"{name.rpartition('.')[0]}.{word}" if name.rpartition(".")[2].isupper() else name for name in KEYS]
     near = difflib.get_close_matches(key, names, 1, 0.6) or difflib.get_close_matches(stem or key, names, 1, 0.5)

@@ -211,6 +211,7 @@ def test_an_unknown_key_names_the_nearest_one():
         "f:1: unknown key listner.tcp.default; did you mean listeners.tcp.default?"
     ]
     assert problems_of("heartbeet = 1") == ["f:1: unknown key heartbeet; did you mean heartbeat?"]
+    assert problems_of("log.file.levle = 1") == ["f:1: unknown key log.file.levle; did you mean log.file.level?"]
     assert problems_of("zzz = 1") == ["f:1: unknown key zzz; pybroker.conf(5) lists all keys"]
 
 

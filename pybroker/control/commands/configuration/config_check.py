@@ -14,7 +14,7 @@ class Args(NamedTuple):
     config: Annotated[
         str | None,
         Arg(
-            "configuration file to check with conf.d beside it; default: the usual one, even if the node uses another",
+            "file to check, with conf.d beside it; default: the usual one (config_diff reads those of a running node)",
             "--config",
             names="file",
         ),
