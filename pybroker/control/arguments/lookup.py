@@ -60,11 +60,8 @@ def find_user(broker: "Broker", name: str) -> "User":
 def find_connections(broker: "Broker", name: str) -> list[Any]:
     """Return connections with this id or name, or so named by their clients. Raises Refused when there is none."""
     sessions: list[Any] = list(broker.sessions.values())
-    found = [
-        session
-        for session in sessions
-        if name in {session.pid, session.name} or session.client_properties.get("connection_name") == name
-    ]
+    # Most clients have no name: an empty one is none of theirs.
+    found = [each for each in sessions if name and name in {each.pid, each.name, each.client_name}]
     if not found:
         text = f"no connection has the id or name {name}"
         raise Refused(f"{text}; 'pybrokerctl list_connections pid name' lists all", facts=missing("connection"))

@@ -13,8 +13,9 @@ from pybroker.core.auth import user_rows
 from pybroker.core.auth.password import MD5, SHA256, check_hash, hash_of_nobody, hash_password, password_fits
 from pybroker.core.auth.permissions import Permission, TopicPermission
 from pybroker.core.auth.quota import checked_user_limits
-from pybroker.core.events import admin as admin_events, topology as topology_events
+from pybroker.core.events import admin as admin_events
 from pybroker.core.events.cause import BROKER, COMMAND_USER, Cause
+from pybroker.core.events.observers import Observers
 from pybroker.errors import AccessRefused
 from pybroker.log_event import event
 from pybroker.store.memory import MemoryDefinitions
@@ -98,7 +99,7 @@ class Users:
         self._nobody: dict[str, bytes] = {}
         self._warned = False
         self.generation = 0
-        self.observers = topology_events.Observers()
+        self.observers = Observers()
 
     def __len__(self) -> int:
         return len(self._users)

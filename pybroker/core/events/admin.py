@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pybroker.core.events.topology import Notify
+from pybroker.core.events.observers import Notify
 
 if TYPE_CHECKING:
     from pybroker.core.auth.users import User

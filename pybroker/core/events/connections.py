@@ -33,8 +33,7 @@ def _erlang_protocol(name: str) -> str:
 
 
 def _named(session: Any) -> dict[str, str]:
-    name = session.client_properties.get("connection_name")
-    return {"user_provided_name": name} if isinstance(name, str) else {}
+    return {"user_provided_name": session.client_name} if session.client_name else {}
 
 
 def _certificate(session: Any) -> dict[str, str]:

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
 
 def called(session: "PeerSession") -> str:
     """Return `127.0.0.1:1 -> 127.0.0.1:2 - NAME`, as RabbitMQ writes it; without a name the addresses alone."""
-    name = session.client_properties.get("connection_name")
-    return f"{session.name} - {name:.256}" if isinstance(name, str) and name else session.name
+    name = session.client_name
+    return f"{session.name} - {name:.256}" if name else session.name
 
 
 def described(session: "PeerSession") -> str:
@@ -23,8 +23,7 @@ def described(session: "PeerSession") -> str:
 def fields(session: "PeerSession") -> dict[str, object]:
     """Return that by the names of the log's fields, as far as it is known."""
     found: dict[str, object] = {"connection": session.name, "connection_pid": session.pid}
-    name = session.client_properties.get("connection_name")
-    if isinstance(name, str) and name:
+    if name := session.client_name:
         found["client_name"] = name
     if session.user is not None:
         found["user"] = session.user.name

@@ -118,6 +118,12 @@ class PeerSession(SessionState):
     # -- what others ask ----------------------------------------------------------------------------------------------
 
     @property
+    def client_name(self) -> str:
+        """Return what the client calls its connection, `""`: nothing."""
+        name = self.client_properties.get("connection_name")
+        return name if isinstance(name, str) else ""
+
+    @property
     def certificate(self) -> "Certificate":
         """Return the peer's certificate; one without names if it brought none."""
         return certificate_of(self.tls)

@@ -8,8 +8,9 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pybroker.core.events import admin as admin_events, topology as topology_events
+from pybroker.core.events import admin as admin_events
 from pybroker.core.events.cause import BROKER, Cause
+from pybroker.core.events.observers import Observers
 
 if TYPE_CHECKING:
     from pybroker.store.definitions.definitions import Definitions
@@ -52,7 +53,7 @@ class Parameters:
         self.components: dict[str, Component] = {}
         self.globals: dict[str, Any] = {}
         self.global_observers: list[Callable[[str, Any], None]] = []
-        self.observers = topology_events.Observers()
+        self.observers = Observers()
 
     def register(self, name: str, component: Component) -> None:
         """Know a component from now on."""

@@ -7,7 +7,7 @@ each protocol decides what a connection does about an alarm. Log lines are Rabbi
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pybroker.core.events.topology import Observers
+from pybroker.core.events.observers import Observers
 from pybroker.log_event import event
 
 if TYPE_CHECKING:

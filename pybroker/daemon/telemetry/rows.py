@@ -113,9 +113,8 @@ def other_sessions(row: Row | None) -> Row:
 
 def client_name(session: "AmqpSession") -> str:
     """Return what a client calls its connection, else its library."""
-    properties = session.client_properties
-    name = properties.get("connection_name") or properties.get("product")
-    return name if isinstance(name, str) else ""
+    product = session.client_properties.get("product")
+    return session.client_name or (product if isinstance(product, str) else "")
 
 
 def of_node(broker: "Broker", loop_lag_ms: int) -> Row:

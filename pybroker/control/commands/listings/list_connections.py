@@ -55,11 +55,6 @@ def _last_blocked_age(session: "AmqpSession") -> float | str:
     return "infinity" if age_s is None else age_s
 
 
-def _given_name(session: "AmqpSession") -> str:
-    name = session.client_properties.get("connection_name", "")
-    return name if isinstance(name, str) else ""
-
-
 def _protocol(session: "AmqpSession") -> str:
     return "{0,9,1}" if session.protocol == "AMQP 0-9-1" else session.protocol
 
@@ -67,7 +62,7 @@ def _protocol(session: "AmqpSession") -> str:
 COLUMNS = (
     Column("pid", lambda s: s.pid, "id, for close_connection"),
     Column("name", lambda s: s.name, "addresses of the peer and of the node"),
-    Column("user_provided_name", _given_name, "connection_name in the client's properties"),
+    Column("user_provided_name", lambda s: s.client_name, "connection_name in the client's properties"),
     Column("port", lambda s: s.port, "own port"),
     Column("host", lambda s: s.host, "own address"),
     Column("peer_port", lambda s: s.peer_port, "peer's port"),

@@ -85,11 +85,10 @@ def _connection(session: "AmqpSession", explained: list[dict[str, Any]]) -> dict
 
 
 def _who(session: "AmqpSession") -> dict[str, Any]:
-    name = session.client_properties.get("connection_name", "")
     return {
         "pid": session.pid,
         "name": session.name,
-        "user_provided_name": name if isinstance(name, str) else "",
+        "user_provided_name": session.client_name,
         "user": session.user.name if session.user else "",
         "vhost": session.vhost.name if session.vhost else "",
     }

@@ -18,7 +18,7 @@ def marks(operator):
 
 
 def ask(operator, connection=None):
-    return operator.ask("why_blocked", **({"connection": connection} if connection else {}))
+    return operator.ask("why_blocked", **({} if connection is None else {"connection": connection}))
 
 
 def causes(operator, peer):
@@ -197,12 +197,13 @@ def test_one_is_asked_for_by_id_by_its_addresses_or_by_what_its_client_calls_it(
     peer.session.stop_reading(JOURNAL)
     for name in (peer.session.pid, "worker"):
         assert [peer.session.pid] == [one["pid"] for one in ask(operator, name)["connections"]]
-    with pytest.raises(Refused) as refused:
-        ask(operator, "nosuch")
-    assert (65, True) == (
-        refused.value.exit_code,
-        refused.value.text.startswith("no connection has the id or name"),
-    )
+    for name in ("nosuch", ""):
+        with pytest.raises(Refused) as refused:
+            ask(operator, name)
+        assert (65, True) == (
+            refused.value.exit_code,
+            refused.value.text.startswith("no connection has the id or name"),
+        )
 
 
 def test_an_alarm_without_anybody_is_told(operator):
