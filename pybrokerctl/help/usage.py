@@ -131,12 +131,11 @@ def unknown_command(name: str, stream: TextIO) -> str:
 
 
 def _nearest(name: str) -> list[str]:
-    """Return the commands that a name may stand for: those that it begins, or up to three that look like it."""
+    """Return the commands that a name may stand for: those whose first word it is, or up to three that look like it."""
     from difflib import SequenceMatcher, get_close_matches  # noqa: PLC0415 - 8 ms, and only this needs it
 
-    longer = [other.replace("_", " ", 1) for other in commands.NAMES if other.startswith(f"{name}_")]
-    if longer:
-        return longer
+    if "_" not in name and (longer := [other for other in commands.NAMES if other.startswith(f"{name}_")]):
+        return [other.replace("_", " ", 1) for other in longer]
     names = [*commands.NAMES, *LOCAL_NAMES]
     verbs = {other.partition("_")[0] for other in names}
     typed = name.partition("_")[0]

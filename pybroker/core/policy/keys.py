@@ -123,7 +123,7 @@ KEYS: Final[dict[str, Key]] = {
     ),
     "target-group-size": Key(_whole(1), "{} is not a valid qq target count value", max, effect=False),
     # Of streams.
-    "max-age": Key(_age, "{} is not a valid max age"),
+    "max-age": Key(_age, "{} is not a valid max age: a number with Y, M, D, h, m or s, such as 7D"),
     "stream-filter-size-bytes": Key(
         lambda value: type(value) is int and value in FILTER_OCTETS,
         "{} is not a valid filter size. Valid range is 16-255",

@@ -1,7 +1,7 @@
-"""Policy precedence: what decides instead of a policy on the queues and exchanges that it matches.
+"""Policy precedence: what decides instead of a policy on the queues and exchanges that it matches, or no longer does.
 
-Another policy may precede it. An argument of a queue, or an operator policy, may count instead of single keys: often
-the lower of two limits does.
+Another policy may precede it, or have been in force before it. An argument of a queue, or an operator policy, may count
+instead of single keys: often the lower of two limits does.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,7 +36,7 @@ class _Where(NamedTuple):
 
 
 class Precedence:
-    """Gathers what precedes one policy; `add` each queue and exchange of its virtual host."""
+    """Gathers what precedes one policy, and what it precedes; `add` each queue and exchange of its virtual host."""
 
     __slots__ = ("_component", "_found", "_policies", "_policy")
 
@@ -52,11 +52,13 @@ class Precedence:
         matching = [] if policy is None else self._policies.matching(noun, self._component)
         if policy is None or policy not in matching:
             return
+        kind = self._component.replace("_", " ")
         if matching[0] is not policy:
             other = matching[0]
-            kind = self._component.replace("_", " ")
             self._count(noun, f"{kind} '{other.name}' (priority {other.priority:g}) precedes it")
             return
+        if len(matching) > 1 and (lost := sorted(matching[1].definition.keys() - policy.definition.keys())):
+            self._count(noun, f"it applies instead of {kind} '{matching[1].name}', without its {', '.join(lost)},")
         for key, value in policy.definition.items():
             self._add_key(noun, policy, key, value)
 
@@ -80,5 +82,5 @@ class Precedence:
         self._found[what] = self._found.get(what, _Where(first)).and_(noun)
 
     def sentences(self) -> list[str]:
-        """Return a sentence for each thing that precedes the policy, without a full stop."""
+        """Return a sentence for each thing that precedes the policy, or that it precedes, without a full stop."""
         return [f"{what} for {where}" for what, where in self._found.items()]

@@ -157,4 +157,7 @@ def test_what_precedes_it_is_said(operator, peer):
         "policy 'high' (priority 5) precedes it for 1 queue: 'q2'",
     ]
     assert answer["message"] == ""
-    assert operator.ask("set_policy", name="high", pattern="^q2", definition='{"expires":60000}', priority=5) is None
+    answer = operator.ask("set_policy", name="high", pattern="^q2", definition='{"expires":60000}', priority=5)
+    assert answer["notes"] == ["it applies instead of policy 'p', without its max-length, for 1 queue: 'q2'"]
+    both = '{"expires":60000,"max-length":1}'
+    assert operator.ask("set_policy", name="high", pattern="^q2", definition=both, priority=5) is None
