@@ -103,7 +103,7 @@ COMMAND = Command(
     run=run,
     check=check,
     one_of=(("queue", "exchange", "header"),),
-    banner="Tracing messages in vhost '{vhost}' ...",
+    banner="Tracing messages in vhost '{vhost}', {number} at most, for {duration} or until Ctrl-C ...",
     streams="json",
     examples=(
         "pybrokerctl trace_message --queue orders",

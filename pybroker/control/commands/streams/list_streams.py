@@ -86,6 +86,7 @@ COMMAND = Command(
         "first_offset",
         "next_offset",
         "octets",
+        "octets_pending",
         "segments",
         "oldest",
         "readers",
