@@ -28,7 +28,7 @@ CHUNK_NS: Final = 100_000
 # The budget is made anew so often, beside others, and is this part of the time that they leave.
 PERIOD_S: Final = 0.001
 PART: Final = 2
-# It is at least so much of a period: a hundred newcomers a second or more.
+# It is at least so much of a period: some seventy newcomers a second, or twenty beside commands that last.
 LEAST_NS: Final = 100_000
 UNBOUNDED_NS: Final = 1 << 62
 # Steps of those that are in, for one that lets another one in. A newcomer needs about as many.

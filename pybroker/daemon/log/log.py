@@ -43,16 +43,19 @@ _SOURCE_FILE: Final = logging._srcfile
 class LogFile(logging.FileHandler):
     """A file that others than the daemon's user and group cannot read: names and addresses of clients are in it.
 
-    Each line is a write of its own, past the buffers of `stream`, which cost as much again. A line of which a full disk
-    took a part is ended before the next one.
+    Each line is a write of its own, past the buffers of `stream`, which cost as much again. Lines that a full disk does
+    not take are lost and counted; one of which it took a part is ended before the next one. A pipe is not waited for.
     """
 
     _torn = b""
+    _lost = 0  # lines, and why
+    _reason = ""
 
     def _open(self) -> TextIOWrapper:
         """Open it, or make it; one that is there keeps the mode that somebody gave it."""
-        file = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
-        self._torn = b""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        file = os.open(self.baseFilename, flags, 0o640)
+        self._torn = b"\n" if _is_torn(self.baseFilename) else b""
         return TextIOWrapper(os.fdopen(file, "ab"), encoding=self.encoding, errors=self.errors)
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -63,8 +66,39 @@ class LogFile(logging.FileHandler):
             while octets:
                 octets = octets[os.write(self.stream.fileno(), octets) :]
                 self._torn = b"\n" if octets else b""
+        except OSError as error:
+            self._lost += 1
+            self._reason = error.strerror or str(error)
         except Exception:  # noqa: BLE001 - as the standard library does
             self.handleError(record)
+        else:
+            if self._lost:
+                self._tell_of_lost()
+
+    def _tell_of_lost(self) -> None:
+        lost, self._lost = self._lost, 0
+        self.emit(_loss_record(lost, self._reason))
+        if self._lost:
+            self._lost += lost - 1
+
+
+def _is_torn(path: str) -> bool:
+    """Tell whether a file's last line has no end: there was no room, or no time, for it."""
+    if not Path(path).is_file():
+        return False
+    try:
+        with Path(path).open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) != b"\n"
+    except OSError:  # it is empty, or ours to write only
+        return False
+
+
+def _loss_record(lines: int, reason: str) -> logging.LogRecord:
+    text = "%d lines of the log were lost: %s"
+    record = logging.LogRecord("pybroker", logging.WARNING, __file__, 0, text, (lines, reason), None)
+    record.__dict__.update(event("log.lost", lines=lines))
+    return record
 
 
 class _Follower(logging.Handler):

@@ -3,8 +3,10 @@ import json
 import logging
 import os
 import re
+import select
 import socket
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -77,8 +79,54 @@ def test_a_line_of_which_a_full_disk_took_a_part_is_ended_before_the_next_one(lo
     logger.info("five")
     monkeypatch.undo()
     lines = path.read_text().splitlines()
-    assert [len(lines), lines[1]] == [4, lines[0][:10]]
-    assert [LINE.fullmatch(line)[2] for line in (lines[0], *lines[2:])] == ["one", "four", "five"]
+    assert [len(lines), lines[1]] == [5, lines[0][:10]]
+    assert [LINE.fullmatch(line)[2] for line in (lines[0], *lines[2:])] == [
+        "one",
+        "four",
+        "2 lines of the log were lost: No space left on device",
+        "five",
+    ]
+
+
+def test_a_torn_line_is_ended_when_its_file_is_opened_again(log, tmp_path):
+    path = tmp_path / "l.log"
+    path.write_text("torn")
+    log.open_file(path, "info")
+    logger.info("one")
+    with path.open("a") as file:
+        file.write("torn")
+    log.reopen()
+    logger.info("two")
+    lines = path.read_text().splitlines()
+    assert (lines[0], lines[2]) == ("torn", "torn")
+    assert [LINE.fullmatch(line)[2] for line in (lines[1], lines[3])] == ["one", "two"]
+
+
+def test_a_full_disk_stops_neither_a_rotation_nor_the_end(log):
+    log.open_file(Path("/dev/full"), "info")
+    logger.info("one")
+    assert log.reopen() == ""
+    logger.info("two")
+    log.close()
+
+
+def test_a_pipe_is_not_waited_for(log, tmp_path):
+    path = tmp_path / "l.log"
+    os.mkfifo(path)
+    with pytest.raises(StartError, match="cannot write the log"):
+        log.open_file(path, "info")
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        log.open_file(path, "info")
+        for _ in range(2_000):
+            logger.info("x" * 100)
+        while select.select([reader], [], [], 0)[0]:
+            os.read(reader, 65_536)
+        logger.info("again")
+        found = os.read(reader, 65_536).decode()
+    finally:
+        os.close(reader)
+    assert re.search(r"lines of the log were lost: Resource temporarily unavailable\n$", found)
 
 
 def test_the_console_gets_the_same_lines(log, capsys):
