@@ -166,7 +166,7 @@ class SpareTime:
     def _take(self, least_ns: int) -> None:
         """Take steps until they have lasted so long; one at least."""
         began_ns, took_ns = perf_counter_ns(), 0
-        while self._lines or self._entries or self._paused:
+        while self:
             if self._paused and (self._newcomer_was_last or not (self._lines or self._entries)):
                 self._go_on()
             else:
@@ -175,7 +175,7 @@ class SpareTime:
             if took_ns >= least_ns:
                 break
         self._used_ns += took_ns
-        if not (self._lines or self._entries or self._paused):
+        if not self:
             self._timer.stop()
             self._idle.stop()
         elif self._used_ns >= self._budget_ns:
@@ -190,7 +190,7 @@ class SpareTime:
         self._until_ns = 0
 
     def _pop(self) -> "Callable[[], object]":
-        """Take the next step out of its line, which is the last to be served if it was for long enough."""
+        """Take the next step or entry out of its line; a line that was served for long is the last one then."""
         self._newcomer_was_last = True
         lines = self._lines
         if self._entries and (not lines or self._since_entry >= STEPS_PER_ENTRY):

@@ -136,6 +136,6 @@ def encode_entry(fields: Iterable[tuple[str, str]]) -> bytes:
 def _drop_record(count: int) -> logging.LogRecord:
     extra = event("log.dropped", lines=count)
     text = "%d lines of the log were dropped because the journal was busy or away"
-    record = logging.LogRecord("pybroker", logging.WARNING, __file__, 0, text, (count,), None)
-    record.__dict__.update(extra)
-    return record
+    return logging.getLogger("pybroker").makeRecord(
+        "pybroker", logging.WARNING, __file__, 0, text, (count,), None, extra=extra
+    )

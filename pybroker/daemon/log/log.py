@@ -77,7 +77,9 @@ class LogFile(logging.FileHandler):
 
     def _tell_of_lost(self) -> None:
         lost, self._lost = self._lost, 0
-        self.emit(_loss_record(lost, self._reason))
+        text, extra = "%d lines of the log were lost: %s", event("log.lost", lines=lost)
+        logger, arguments = logging.getLogger("pybroker"), (lost, self._reason)
+        self.emit(logger.makeRecord(logger.name, logging.WARNING, __file__, 0, text, arguments, None, extra=extra))
         if self._lost:
             self._lost += lost - 1
 
@@ -92,13 +94,6 @@ def _is_torn(path: str) -> bool:
             return file.read(1) != b"\n"
     except OSError:  # it is empty, or ours to write only
         return False
-
-
-def _loss_record(lines: int, reason: str) -> logging.LogRecord:
-    text = "%d lines of the log were lost: %s"
-    record = logging.LogRecord("pybroker", logging.WARNING, __file__, 0, text, (lines, reason), None)
-    record.__dict__.update(event("log.lost", lines=lines))
-    return record
 
 
 class _Follower(logging.Handler):

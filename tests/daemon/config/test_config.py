@@ -212,6 +212,9 @@ def test_an_unknown_key_names_the_nearest_one():
     ]
     assert problems_of("heartbeet = 1") == ["f:1: unknown key heartbeet; did you mean heartbeat?"]
     assert problems_of("log.file.levle = 1") == ["f:1: unknown key log.file.levle; did you mean log.file.level?"]
+    # A key of RabbitMQ that is near one of ours is no slip.
+    (problem,) = problems_of("ssl_options.verify_fun = 1")
+    assert problem.startswith("f:1: ssl_options.verify_fun is a key of RabbitMQ that ")
     assert problems_of("zzz = 1") == ["f:1: unknown key zzz; pybroker.conf(5) lists all keys"]
 
 
